@@ -136,7 +136,7 @@ milliseconds Expiration::advance(std::size_t partition_id) {
     expired = snapshot->expired_documents(kDeletionsPerSlice);
   }
   if (!expired) {
-    spdlog::warn("database {}: cannot tell which documents have ended: {}", database_.name(), expired.error().reason);
+    spdlog::warn("database {}: cannot tell which documents have expired: {}", database_.name(), expired.error().reason);
     return kWalkInterval;
   }
   if (expired->whole && expired->documents.empty()) {
@@ -207,8 +207,7 @@ Task<Expected<void>> Expiration::wait_until_deleted(std::chrono::steady_clock::t
     walking_.run_now();
     const bool notified = co_await progress->changed.wait(epoch, deadline);
     if (!notified) {
-      co_return fail(ErrorCode::timeout,
-                     "Documents that have come to their end are still being deleted; try again later.");
+      co_return fail(ErrorCode::timeout, "Expired documents are still being deleted; try again later.");
     }
   }
   co_return Expected<void>{};

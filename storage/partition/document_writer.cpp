@@ -309,7 +309,7 @@ Expected<void> DocumentWriter::remove_all(std::string_view id, const Before& bef
   return {};
 }
 
-Expected<void> DocumentWriter::schedule_end(const Before& before, const DocumentView* after) {
+Expected<void> DocumentWriter::schedule_expiration(const Before& before, const DocumentView* after) {
   const TimeToLive* rule = environment_.expiry.rule();
   if (rule == nullptr) return {};
   return ExpirySchedule::move(transaction_, tree(PartitionTree::meta), *rule,
@@ -418,7 +418,7 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
       change.after_revision = document.revision;
     }
   }
-  OCTAVO_TRY_VOID(schedule_end(before, stored ? &*stored : nullptr));
+  OCTAVO_TRY_VOID(schedule_expiration(before, stored ? &*stored : nullptr));
   if (environment_.keeps_versions) OCTAVO_TRY_VOID(log_versions(id, before, stored, sequence, expired_at));
   const std::uint64_t writes_before = transaction_.writes();
   OCTAVO_TRY_VOID(move_unique(change, expired));

@@ -92,7 +92,7 @@ class DocumentWriter {
   Expected<void> move_in_feed(std::string_view partition_key, const Before& before, const FeedRow* row);
   Expected<void> count(std::string_view id, std::string_view partition_key, const Before& before,
                        const DocumentView* after);
-  Expected<void> schedule_end(const Before& before, const DocumentView* after);
+  Expected<void> schedule_expiration(const Before& before, const DocumentView* after);
   Expected<void> log_versions(std::string_view id, const Before& before, const std::optional<DocumentView>& after,
                               Sequence sequence, Sequence expired_at);
   Sequence next_sequence();

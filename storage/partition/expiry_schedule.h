@@ -14,8 +14,8 @@ namespace octavo::storage {
 /// `meta`, in the transaction of the documents, while the database has a time to live.
 ///
 /// Format (expiry schedule):
-///   'e' end_s:u64be sequence:u64be → id of the live document that has this sequence
-///   "ends"                         → rule:u64 last:u64 stage:u8 id      stage: 1 clearing, 2 filling, 3 whole
+///   'e' expiration_s:u64be sequence:u64be → id of the live document that has this sequence
+///   "ends"                                → rule:u64 last:u64 stage:u8 id   stage: 1 clearing, 2 filling, 3 whole
 ///
 /// `rule` is the rule's identity, `last` the partition's last sequence at that time, `id` the last document read while
 /// the schedule is being built. If the partition has changed without it, or by another rule, the schedule is invalid

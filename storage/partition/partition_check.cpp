@@ -131,7 +131,7 @@ class PartitionChecker {
     if (time_to_live_ == nullptr || !last) return;
     const ExpirySchedule schedule(transaction_, tree(PartitionTree::meta));
     const auto whole = schedule.is_whole(*time_to_live_, *last);
-    if (!whole) report_.add("ends: " + whole.error().reason);
+    if (!whole) report_.add("expirations: " + whole.error().reason);
     if (!whole || !*whole) return;
     std::uint64_t expected = 0;
     LongKeyCursor documents(transaction_, tree(PartitionTree::documents));
@@ -142,12 +142,14 @@ class PartitionChecker {
       if (!expiration_s) continue;
       ++expected;
       const auto known = schedule.has(*expiration_s, *document);
-      if (!known || !*known) report_.add(fmt::format("ends: that of document '{}' is missing", row->key));
+      if (!known || !*known) report_.add(fmt::format("expirations: that of document '{}' is missing", row->key));
     }
     std::uint64_t found = 0;
     auto rows = schedule.rows();
     for (auto row = rows.first(); row; row = rows.next()) ++found;
-    if (found != expected) report_.add(fmt::format("ends: {} rows for {} documents that end", found, expected));
+    if (found != expected) {
+      report_.add(fmt::format("expirations: {} rows for {} documents that expire", found, expected));
+    }
   }
 
   void check_feed() {

@@ -87,7 +87,7 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
     }
   }
   OCTAVO_TRY_VOID(count(copy.id, copy.partition_key, before, copy.exists ? &document : nullptr));
-  OCTAVO_TRY_VOID(schedule_end(before, copy.exists ? &document : nullptr));
+  OCTAVO_TRY_VOID(schedule_expiration(before, copy.exists ? &document : nullptr));
   OCTAVO_TRY_VOID(move_unique(change, true));
   if (environment_.observer == nullptr || (!change.before && !change.after)) return {};
   if (!copy.partition_key.empty()) {
