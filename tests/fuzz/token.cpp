@@ -7,7 +7,7 @@
 
 #include "fuzz/target.h"
 #include "query/walk/bookmark.h"
-#include "unit/query/executor/find_fixture.h"
+#include "unit/query/mango/find_fixture.h"
 
 namespace {
 

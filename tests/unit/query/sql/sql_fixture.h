@@ -16,7 +16,7 @@
 #include "query/sql/run/sql_execution.h"
 #include "query/sql/run/sql_preparation.h"
 #include "query/walk/plan_indexes.h"
-#include "unit/query/executor/find_fixture.h"
+#include "unit/query/mango/find_fixture.h"
 
 namespace octavo::tests {
 
