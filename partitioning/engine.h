@@ -67,8 +67,9 @@ class Engine {
   ~Engine();
 
   const config::Settings& settings() const { return settings_; }
-  storage::Catalog& catalog() { return *catalog_; }
   storage::FaultInjector* faults() const { return faults_; }
+
+  // Databases
 
   /// Name rules with CouchDB's text: `^[a-z][a-z0-9_$()+/-]*$`, or one of the system names (_users, _replicator,
   /// _global_changes).
@@ -92,6 +93,9 @@ class Engine {
   }
   /// As open_database, for callers that treat all errors alike: nullptr.
   std::shared_ptr<Database> find_database(std::string_view name);
+
+  // Lists of databases
+
   /// The databases that are open now, in no order.
   std::vector<std::shared_ptr<Database>> open_databases() const;
   /// Names in byte order.
@@ -102,15 +106,21 @@ class Engine {
   std::vector<std::string> database_names_from(const std::optional<std::string>& name, bool inclusive, bool descending,
                                                std::size_t count_max) const;
 
+  // What all databases share
+
+  storage::Catalog& catalog() { return *catalog_; }
   DatabaseUpdates& updates() { return updates_; }
   /// Splits of physical partitions: running, waiting, and completed or failed.
   SplitQueue& splits() { return splits_; }
-
   /// The budget that databases may share, by a name of their choice. The first call creates it, with `per_second` and
   /// one share per 10,000 of it; later calls return the same budget unchanged.
   std::shared_ptr<ThroughputBudget> shared_budget(std::string_view name, std::uint32_t per_second);
   /// Changes the rate of a shared budget that is in use.
   void set_shared_rate(std::string_view name, std::uint32_t per_second);
+  /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not fail.
+  std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
+
+  // Threads
 
   /// Runs a blocking function on a worker thread and resumes on the calling I/O thread with its result or exception.
   template <class Function>
@@ -134,8 +144,8 @@ class Engine {
   boost::asio::thread_pool& indexers() { return indexers_; }
   /// The indexers' queue for indexes whose functions are known to be slow: one indexer is always kept free of these.
   WorkLane& slow_indexing() { return slow_indexing_; }
-  /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not fail.
-  std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
+
+  // Shutdown
 
   /// Ends background work, completes queued writes, closes all stores. Called once, after the listeners stopped.
   void shut_down();
