@@ -20,6 +20,7 @@
 #include "partitioning/throughput/consumption.h"
 #include "storage/catalog.h"
 #include "storage/partition/physical_partition.h"
+#include "storage/partition/snapshot.h"
 
 namespace octavo::partitioning {
 

@@ -8,6 +8,7 @@
 #include "partitioning/database.h"
 #include "partitioning/engine.h"
 #include "partitioning/throughput/request_charge.h"
+#include "storage/partition/write_successor.h"
 
 namespace octavo::partitioning {
 using storage::DocumentWrite;

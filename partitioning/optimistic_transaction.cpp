@@ -7,6 +7,7 @@
 #include "base/unix_time.h"
 #include "partitioning/engine.h"
 #include "partitioning/turns.h"
+#include "storage/partition/unique_keys.h"
 
 namespace octavo::partitioning {
 

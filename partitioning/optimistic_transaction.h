@@ -15,6 +15,8 @@
 #include "partitioning/database.h"
 #include "partitioning/scan.h"
 #include "partitioning/throughput/request_charge.h"
+#include "storage/partition/document_transaction.h"
+#include "storage/partition/partition_transaction.h"
 
 namespace octavo::partitioning {
 

@@ -11,6 +11,7 @@
 
 #include "partitioning/database.h"
 #include "storage/partition/document_copy.h"
+#include "storage/partition/unfed_changes.h"
 
 namespace octavo::partitioning {
 

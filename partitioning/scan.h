@@ -11,6 +11,7 @@
 
 #include "base/function_ref.h"
 #include "partitioning/database.h"
+#include "storage/partition/snapshot.h"
 
 namespace octavo::partitioning {
 

@@ -5,7 +5,7 @@
 
 #include "storage/document/document.h"
 #include "storage/document/revision_tree.h"
-#include "storage/partition/physical_partition.h"
+#include "storage/partition/snapshot.h"
 
 /// Documents as JSON text, spliced from the stored bytes without re-serialising them. All functions append to `out`.
 namespace octavo::api::couch {

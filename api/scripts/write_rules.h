@@ -9,6 +9,7 @@
 #include "partitioning/optimistic_transaction.h"
 #include "query/functions/design_functions.h"
 #include "storage/document/document.h"
+#include "storage/partition/document_transaction.h"
 
 namespace octavo::query {
 class DatabaseServices;

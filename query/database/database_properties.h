@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "partitioning/database.h"
 #include "query/index/automatic_index.h"
-#include "storage/partition/physical_partition.h"
+#include "storage/partition/unique_keys.h"
 
 namespace octavo::query {
 

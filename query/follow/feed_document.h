@@ -1,7 +1,7 @@
 #pragma once
 
 #include "query/follow/feed_index.h"
-#include "storage/partition/physical_partition.h"
+#include "storage/partition/snapshot.h"
 
 namespace octavo::query {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "query/index/automatic_index.h"
-#include "storage/partition/physical_partition.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::query {
 

@@ -11,7 +11,7 @@
 #include "partitioning/database.h"
 #include "query/index/catalog/index_catalog.h"
 #include "storage/lmdb/long_key_tree.h"
-#include "storage/partition/physical_partition.h"
+#include "storage/partition/snapshot.h"
 
 namespace octavo::query {
 

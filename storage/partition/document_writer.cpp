@@ -7,7 +7,9 @@
 
 #include "base/assert.h"
 #include "base/byte_codec.h"
+#include "storage/lmdb/long_key_tree.h"
 #include "storage/partition/expiry_schedule.h"
+#include "storage/partition/version_log.h"
 
 namespace octavo::storage {
 namespace {

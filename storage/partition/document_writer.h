@@ -1,15 +1,25 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "base/error.h"
+#include "base/function_ref.h"
+#include "storage/document/document.h"
 #include "storage/document/document_record.h"
+#include "storage/document/expiry.h"
 #include "storage/document/revision_tree.h"
+#include "storage/document/sequence_allocator.h"
+#include "storage/lmdb/store.h"
 #include "storage/partition/document_copy.h"
-#include "storage/partition/physical_partition.h"
-#include "storage/partition/version_log.h"
+#include "storage/partition/document_observer.h"
+#include "storage/partition/unique_keys.h"
 
 namespace octavo::storage {
 
@@ -21,7 +31,7 @@ namespace octavo::storage {
 class DocumentWriter {
  public:
   struct Environment {
-    const storage::Store& trees;
+    const Store& trees;
     SequenceAllocator& sequences;
     DocumentObserver* observer;  ///< may be null
     std::size_t partition_ordinal;

@@ -6,25 +6,16 @@
 #include "base/assert.h"
 #include "base/folder.h"
 #include "base/memory_retry.h"
+#include "storage/lmdb/long_key_tree.h"
+#include "storage/partition/document_copy.h"
+#include "storage/partition/document_observer.h"
 #include "storage/partition/document_writer.h"
 #include "storage/partition/physical_partition.h"
+#include "storage/partition/unfed_changes.h"
+#include "storage/partition/version_log.h"
+#include "storage/partition/write_successor.h"
 
 namespace octavo::storage {
-
-void UnfedChanges::add_document(std::string_view id) {
-  const std::lock_guard lock(mutex_);
-  ids_.documents.emplace(id);
-}
-
-void UnfedChanges::add_local_document(std::string_view id) {
-  const std::lock_guard lock(mutex_);
-  ids_.local_documents.emplace(id);
-}
-
-UnfedChanges::Ids UnfedChanges::take() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(ids_, {});
-}
 
 void PhysicalPartition::note_unfed(std::shared_ptr<UnfedChanges> changes) {
   const std::lock_guard lock(queue_mutex_);

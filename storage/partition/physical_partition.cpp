@@ -10,8 +10,13 @@
 #include "base/memory_retry.h"
 #include "base/read_failure.h"
 #include "base/unix_time.h"
+#include "storage/partition/document_observer.h"
 #include "storage/partition/document_writer.h"
 #include "storage/partition/expiry_schedule.h"
+#include "storage/partition/unfed_changes.h"
+#include "storage/partition/unique_keys.h"
+#include "storage/partition/version_log.h"
+#include "storage/partition/write_successor.h"
 
 namespace octavo::storage {
 namespace {
@@ -75,7 +80,7 @@ void PhysicalPartition::set_observer(std::shared_ptr<DocumentObserver> observer)
 Expected<Snapshot> PhysicalPartition::snapshot() const {
   if (discarded_.load(std::memory_order_relaxed)) return was_split();
   OCTAVO_TRY(ReadTransaction transaction, store_->read());
-  return Snapshot(*this, std::move(transaction), expiry());
+  return Snapshot(*store_, std::move(transaction), expiry());
 }
 
 std::unexpected<Error> PhysicalPartition::was_split() {
@@ -112,22 +117,6 @@ void PhysicalPartition::purge(std::vector<PurgeRequest> requests, PurgeCompletio
 void PhysicalPartition::run_transaction(TransactionTask task, std::string partition_key, std::size_t bytes,
                                         std::move_only_function<void(Expected<void>)> done) {
   enqueue({TransactionJob{std::move(task), std::move(partition_key), std::move(done)}, bytes + kJobOverheadBytes});
-}
-
-Expected<std::optional<DocumentView>> PartitionTransaction::find(std::string_view id) {
-  return writer_.find(id);
-}
-Expected<Expected<WrittenDocument>> PartitionTransaction::apply(const DocumentWrite& write) {
-  return writer_.apply(write);
-}
-std::int64_t PartitionTransaction::now_s() const {
-  return writer_.now_s();
-}
-Sequence PartitionTransaction::last_change(std::string_view partition_key) const {
-  return writer_.last_change(partition_key);
-}
-std::uint64_t PartitionTransaction::purge_count() const {
-  return writer_.purge_count();
 }
 
 void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done) {

@@ -1,234 +1,37 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/error.h"
+#include "config/settings.h"
 #include "storage/document/document.h"
-#include "storage/document/document_record.h"
 #include "storage/document/expiry.h"
-#include "storage/document/revision_tree.h"
 #include "storage/document/sequence_allocator.h"
-#include "storage/lmdb/long_key_tree.h"
 #include "storage/lmdb/store.h"
-#include "storage/partition/document_copy.h"
-#include "storage/partition/version_log.h"
+#include "storage/partition/partition_transaction.h"
+#include "storage/partition/snapshot.h"
 #include "storage/partition/writer_pool.h"
 
 namespace octavo::storage {
 
+class DocumentObserver;
 class DocumentWriter;
-class PhysicalPartition;
-
-/// One change of one document, as reported to the observer.
-struct DocumentChange {
-  std::string_view id;
-  std::string_view partition_key;
-  std::optional<std::string_view> before;  ///< body of the live winner before; nullopt: there was none
-  std::optional<std::string_view> after;   ///< body of the live winner after; nullopt: deleted or purged
-  Revision before_revision;                ///< meaningful with `before`
-  Revision after_revision;                 ///< meaningful with `after`
-  /// Documents of the logical partition that are not deleted, after the change; 0 without partition key.
-  std::uint64_t partition_documents = 0;
-};
-
-/// Keeps derived data (local indexes) in step with the documents, inside the document's transaction. Called on the
-/// writer's thread, never by two threads at once for one partition. The views point to copies outside the memory map.
-class DocumentObserver {
- public:
-  virtual ~DocumentObserver() = default;
-  /// Returns the number of index rows put or erased; a row that is kept in two orders counts once. An error aborts the
-  /// transaction (all its writes fail).
-  virtual Expected<std::uint32_t> document_changed(WriteTransaction& transaction, Tree index_tree,
-                                                   const DocumentChange& change) = 0;
-};
-
-/// Unique keys of a database's documents, within each logical partition. A row for each value, beside the documents,
-/// names the document that has it, so that a second document with it is refused (unique_key_violated).
-class UniqueKeys {
- public:
-  virtual ~UniqueKeys() = default;
-  /// One digest of 16 bytes per unique key, computed from the key's identity and the body's values. Any thread.
-  virtual std::vector<std::string> digests(std::string_view body) const = 0;
-};
-
-/// Reads and edits of documents; the edits are committed together or not at all.
-class DocumentTransaction {
- public:
-  virtual ~DocumentTransaction() = default;
-  /// The winner, with the edits made so far applied. Views live until the next call.
-  virtual Expected<std::optional<DocumentView>> find(std::string_view id) = 0;
-  /// The inner error concerns this edit, which changed nothing; the outer one fails the transaction.
-  virtual Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write) = 0;
-};
-
-/// The calls that a transaction's task may make, on the writer's thread of a physical partition.
-class PartitionTransaction final : public DocumentTransaction {
- public:
-  explicit PartitionTransaction(DocumentWriter& writer) : writer_(writer) {}
-  Expected<std::optional<DocumentView>> find(std::string_view id) override;
-  Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write) override;
-  std::int64_t now_s() const;  ///< the time stamped on the edits
-  /// See last_change_in.
-  Sequence last_change(std::string_view partition_key) const;
-  /// The physical partition's purge count, including purges earlier in the same commit.
-  std::uint64_t purge_count() const;
-
- private:
-  DocumentWriter& writer_;
-};
-
-/// Read view of one physical partition. Must be used and destroyed on the thread that took it; never across a co_await.
-class Snapshot {
- public:
-  Snapshot(Snapshot&&) = default;
-
-  /// Winning revision, even if it is a tombstone (`deleted`). nullopt: never written. O(log n), copies nothing.
-  Expected<std::optional<DocumentView>> find(std::string_view id) const;
-  /// As find(), but expired documents are live until deleted: for indexes, as a longer time to live may restore them.
-  Expected<std::optional<DocumentView>> find_stored(std::string_view id) const;
-  /// The tree of a document returned by find(); built on the fly if the document was written only once.
-  Expected<RevisionTree> revision_tree(const DocumentView& document) const;
-  /// Body of a leaf (winner or conflict). nullopt if `revision` is not a leaf.
-  Expected<std::optional<std::string_view>> leaf_body(const DocumentView& document, const Revision& revision) const;
-  Expected<std::optional<LocalDocumentView>> find_local(std::string_view id) const;
-
-  /// Documents, including tombstones, in byte order of their ids. Cursors return nullopt at the end.
-  class DocumentCursor {
-   public:
-    /// As Snapshot::find, but cheaper for a document near the one found before: the cursor keeps its position.
-    Expected<std::optional<DocumentView>> find(std::string_view id);
-    std::optional<DocumentView> seek(std::string_view id);
-    std::optional<DocumentView> seek_back(std::string_view id);
-    std::optional<DocumentView> last();
-    std::optional<DocumentView> next();
-    std::optional<DocumentView> previous();
-
-   private:
-    friend class Snapshot;
-    DocumentCursor(LongKeyCursor cursor, Expiry expiry) : cursor_(std::move(cursor)), expiry_(std::move(expiry)) {}
-    std::optional<DocumentView> seen(const std::optional<KeyValue>& row) const;
-    LongKeyCursor cursor_;
-    Expiry expiry_;
-  };
-  DocumentCursor documents() const;
-  DocumentCursor stored_documents() const;  ///< as find_stored()
-  /// Expired documents that are not deleted yet, at most `rows_max`. Reads no other documents.
-  struct Expired {
-    struct Document {
-      std::string id;
-      Revision revision;
-      std::int64_t expiration_s = 0;
-    };
-    /// False: the schedule is incomplete (make_expiry_schedule); there may be more.
-    bool whole = true;
-    std::vector<Document> documents;                ///< by expiration time
-    std::optional<std::int64_t> next_expiration_s;  ///< Unix time of the next expiration; nullopt: unknown or none
-  };
-  Expected<Expired> expired_documents(std::size_t rows_max) const;
-
-  class LocalDocumentCursor {
-   public:
-    std::optional<LocalDocumentView> seek(std::string_view id);
-    std::optional<LocalDocumentView> next();
-
-   private:
-    friend class Snapshot;
-    explicit LocalDocumentCursor(LongKeyCursor cursor) : cursor_(std::move(cursor)) {}
-    LongKeyCursor cursor_;
-  };
-  LocalDocumentCursor local_documents() const;
-
-  /// The feed in sequence order; the caller must stop at the watermark that it took *before* the snapshot.
-  class FeedCursor {
-   public:
-    std::optional<FeedRow> seek(Sequence at_least);
-    std::optional<FeedRow> seek_back(Sequence at_most);
-    std::optional<FeedRow> next();
-    std::optional<FeedRow> previous();
-
-   private:
-    friend class Snapshot;
-    FeedCursor(const ReadTransaction& transaction, Tree feed, Tree partitions, std::string_view partition_key);
-    std::optional<FeedRow> accept(std::optional<KeyValue> row, bool forward);
-    const ReadTransaction* transaction_;
-    Tree feed_;
-    Cursor cursor_;
-    std::string prefix_;  ///< logical partition's prefix in the partition feed; empty: whole feed
-    std::string partition_key_;
-  };
-  FeedCursor feed() const;
-  /// The feed of one logical partition; reads no other partition's rows.
-  FeedCursor feed_of(std::string_view partition_key) const;
-
-  /// See last_change_in.
-  Sequence last_change(std::string_view partition_key) const;
-  /// Id of the document that has these unique values in its logical partition; see UniqueKeys.
-  Expected<std::optional<std::string>> unique_owner(std::string_view partition_key, std::string_view digest) const;
-
-  Expected<PartitionCounters> counters() const;
-  Expected<DocumentStatistics> statistics() const;
-  Expected<DocumentStatistics> statistics_of(std::string_view partition_key) const;
-  /// All logical partitions, in no particular order. O(their number).
-  Expected<void> for_each_partition(
-      FunctionRef<void(std::string_view partition_key, const DocumentStatistics&)> visit) const;
-  Expected<Sequence> last_sequence() const;
-  /// Logged versions of documents, if versions are kept; the log is complete above versions_since().
-  VersionLog versions() const;
-  Expected<Sequence> versions_since() const;
-  Expected<std::uint64_t> purge_count() const;
-
-  /// Rows of local indexes: see DocumentObserver.
-  LongKeyCursor index_entries() const;
-  Expected<std::optional<std::string_view>> index_entry(std::string_view key) const;
-
-  // Estimates as of ReadTransaction::rows_estimate.
-  /// Documents, including tombstones and design documents, by their ids.
-  std::optional<RowsEstimate> documents_estimate(std::string_view low, std::optional<std::string_view> high,
-                                                 Closeness closeness) const;
-  std::optional<RowsEstimate> index_entries_estimate(std::string_view low, std::optional<std::string_view> high,
-                                                     Closeness closeness) const;
-  const ReadTransaction& transaction() const { return transaction_; }
-
- private:
-  friend class PhysicalPartition;
-  Snapshot(const PhysicalPartition& partition, ReadTransaction transaction, Expiry expiry)
-      : partition_(&partition), transaction_(std::move(transaction)), expiry_(std::move(expiry)) {}
-  const PhysicalPartition* partition_;
-  ReadTransaction transaction_;
-  Expiry expiry_;
-};
-
+class UnfedChanges;
+class UniqueKeys;
 class WriteSuccessor;
-
-/// Ids of documents whose changes do not appear in the feed: local documents and purged ones. Collected while the
-/// partition is being copied. Thread-safe.
-class UnfedChanges {
- public:
-  void add_document(std::string_view id);
-  void add_local_document(std::string_view id);
-  struct Ids {
-    std::set<std::string, std::less<>> documents;
-    std::set<std::string, std::less<>> local_documents;
-  };
-  /// Ids added since the last call.
-  Ids take();
-
- private:
-  std::mutex mutex_;
-  Ids ids_;
-};
+struct PartitionCopy;
 
 /// One physical partition: a contiguous hash range of a database, in one store.
 ///
@@ -331,8 +134,6 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   bool drain() noexcept override;
 
  private:
-  friend class Snapshot;
-
   struct DocumentsJob {
     std::vector<DocumentWrite> writes;
     WriteOptions options;
@@ -412,18 +213,6 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   std::shared_ptr<UnfedChanges> unfed_;
   std::shared_ptr<DocumentObserver> observer_;
   std::atomic<std::size_t> queued_bytes_{0};
-};
-
-/// Receives the writes of a partition that was split. Thread-safe; each call completes `done` once, as the partition
-/// would have.
-class WriteSuccessor {
- public:
-  virtual ~WriteSuccessor() = default;
-  virtual void write(std::vector<DocumentWrite> writes, WriteOptions options, PhysicalPartition::Completion done) = 0;
-  virtual void write_local(LocalDocumentWrite write, PhysicalPartition::LocalCompletion done) = 0;
-  virtual void purge(std::vector<PurgeRequest> requests, PhysicalPartition::PurgeCompletion done) = 0;
-  virtual void run_transaction(PhysicalPartition::TransactionTask task, std::string partition_key, std::size_t bytes,
-                               std::move_only_function<void(Expected<void>)> done) = 0;
 };
 
 }  // namespace octavo::storage

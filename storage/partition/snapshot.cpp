@@ -1,13 +1,13 @@
+#include "storage/partition/snapshot.h"
+
 #include "base/byte_codec.h"
-#include "storage/document/document_record.h"
 #include "storage/partition/expiry_schedule.h"
-#include "storage/partition/physical_partition.h"
 
 namespace octavo::storage {
 namespace {
 
-Tree tree_of(const PhysicalPartition& partition, PartitionTree tree) {
-  return partition.store().tree(static_cast<std::size_t>(tree));
+Tree tree_of(const Store& store, PartitionTree tree) {
+  return store.tree(static_cast<std::size_t>(tree));
 }
 
 std::optional<DocumentView> to_document(const std::optional<KeyValue>& row) {
@@ -28,14 +28,14 @@ std::optional<LocalDocumentView> to_local(const std::optional<KeyValue>& row) {
 }  // namespace
 
 Expected<std::optional<DocumentView>> Snapshot::find(std::string_view id) const {
-  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), id));
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*store_, PartitionTree::documents), id));
   if (!record) return std::nullopt;
   OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
   return expiry_.seen(document);
 }
 
 Expected<std::optional<DocumentView>> Snapshot::find_stored(std::string_view id) const {
-  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), id));
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*store_, PartitionTree::documents), id));
   if (!record) return std::nullopt;
   OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
   return document;
@@ -43,8 +43,7 @@ Expected<std::optional<DocumentView>> Snapshot::find_stored(std::string_view id)
 
 Expected<RevisionTree> Snapshot::revision_tree(const DocumentView& document) const {
   if (!document.has_history) return RevisionTree(document.revision, document.deleted);
-  OCTAVO_TRY(const auto stored,
-             long_key::get(transaction_, tree_of(*partition_, PartitionTree::revisions), document.id));
+  OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree_of(*store_, PartitionTree::revisions), document.id));
   if (!stored) return fail(ErrorCode::corrupted, "The revision tree of " + std::string(document.id) + " is missing.");
   return RevisionTree::decode(*stored);
 }
@@ -53,27 +52,27 @@ Expected<std::optional<std::string_view>> Snapshot::leaf_body(const DocumentView
                                                               const Revision& revision) const {
   if (revision == document.revision) return document.body;
   if (!document.has_conflicts) return std::nullopt;
-  return long_key::get(transaction_, tree_of(*partition_, PartitionTree::leaves), leaf_key(document.id, revision));
+  return long_key::get(transaction_, tree_of(*store_, PartitionTree::leaves), leaf_key(document.id, revision));
 }
 
 Expected<std::optional<LocalDocumentView>> Snapshot::find_local(std::string_view id) const {
-  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::local), id));
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*store_, PartitionTree::local), id));
   if (!record) return std::nullopt;
   return to_local(KeyValue{id, *record});
 }
 
 Snapshot::DocumentCursor Snapshot::documents() const {
-  return {LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)), expiry_};
+  return {LongKeyCursor(transaction_, tree_of(*store_, PartitionTree::documents)), expiry_};
 }
 
 Snapshot::DocumentCursor Snapshot::stored_documents() const {
-  return {LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::documents)), {}};
+  return {LongKeyCursor(transaction_, tree_of(*store_, PartitionTree::documents)), {}};
 }
 
 Expected<Snapshot::Expired> Snapshot::expired_documents(std::size_t rows_max) const {
   Expired expired;
   if (expiry_.rule() == nullptr) return expired;
-  const ExpirySchedule schedule(transaction_, tree_of(*partition_, PartitionTree::meta));
+  const ExpirySchedule schedule(transaction_, tree_of(*store_, PartitionTree::meta));
   OCTAVO_TRY(const Sequence last, last_sequence());
   OCTAVO_TRY(expired.whole, schedule.is_whole(*expiry_.rule(), last));
   if (!expired.whole) return expired;
@@ -83,7 +82,7 @@ Expected<Snapshot::Expired> Snapshot::expired_documents(std::size_t rows_max) co
       expired.next_expiration_s = row->expiration_s;
       break;
     }
-    OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::documents), row->id));
+    OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*store_, PartitionTree::documents), row->id));
     if (!record) continue;
     OCTAVO_TRY(const DocumentView document, decode_document(row->id, *record));
     if (document.sequence == row->sequence && expiry_.applies_to(document)) {
@@ -121,7 +120,7 @@ std::optional<DocumentView> Snapshot::DocumentCursor::previous() {
 }
 
 Snapshot::LocalDocumentCursor Snapshot::local_documents() const {
-  return LocalDocumentCursor(LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::local)));
+  return LocalDocumentCursor(LongKeyCursor(transaction_, tree_of(*store_, PartitionTree::local)));
 }
 std::optional<LocalDocumentView> Snapshot::LocalDocumentCursor::seek(std::string_view id) {
   return to_local(cursor_.seek(id));
@@ -178,17 +177,17 @@ Snapshot::FeedCursor Snapshot::feed() const {
   return feed_of({});
 }
 Snapshot::FeedCursor Snapshot::feed_of(std::string_view partition_key) const {
-  return FeedCursor(transaction_, tree_of(*partition_, PartitionTree::feed),
-                    tree_of(*partition_, PartitionTree::partitions), partition_key);
+  return FeedCursor(transaction_, tree_of(*store_, PartitionTree::feed), tree_of(*store_, PartitionTree::partitions),
+                    partition_key);
 }
 
 Sequence Snapshot::last_change(std::string_view partition_key) const {
-  return last_change_in(transaction_, tree_of(*partition_, PartitionTree::partitions), partition_key);
+  return last_change_in(transaction_, tree_of(*store_, PartitionTree::partitions), partition_key);
 }
 
 Expected<std::optional<std::string>> Snapshot::unique_owner(std::string_view partition_key,
                                                             std::string_view digest) const {
-  OCTAVO_TRY(const auto owner, transaction_.get(tree_of(*partition_, PartitionTree::partitions),
+  OCTAVO_TRY(const auto owner, transaction_.get(tree_of(*store_, PartitionTree::partitions),
                                                 partition_unique_key(partition_key, digest)));
   if (!owner || !in_logical_partition(*owner, partition_key)) return std::nullopt;
   OCTAVO_TRY(const auto document, find(*owner));
@@ -197,7 +196,7 @@ Expected<std::optional<std::string>> Snapshot::unique_owner(std::string_view par
 }
 
 Expected<PartitionCounters> Snapshot::counters() const {
-  OCTAVO_TRY(const auto record, transaction_.get(tree_of(*partition_, PartitionTree::meta), kCountersKey));
+  OCTAVO_TRY(const auto record, transaction_.get(tree_of(*store_, PartitionTree::meta), kCountersKey));
   if (!record) return PartitionCounters{};
   return decode_counters(*record);
 }
@@ -208,7 +207,7 @@ Expected<DocumentStatistics> Snapshot::statistics() const {
 }
 
 Expected<DocumentStatistics> Snapshot::statistics_of(std::string_view partition_key) const {
-  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*partition_, PartitionTree::partitions),
+  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*store_, PartitionTree::partitions),
                                               partition_statistics_key(partition_key)));
   if (!record) return DocumentStatistics{};
   return decode_statistics(*record);
@@ -216,7 +215,7 @@ Expected<DocumentStatistics> Snapshot::statistics_of(std::string_view partition_
 
 Expected<void> Snapshot::for_each_partition(
     FunctionRef<void(std::string_view partition_key, const DocumentStatistics&)> visit) const {
-  LongKeyCursor cursor(transaction_, tree_of(*partition_, PartitionTree::partitions));
+  LongKeyCursor cursor(transaction_, tree_of(*store_, PartitionTree::partitions));
   for (auto row = cursor.seek({}); row;) {
     if (const auto partition_key = partition_of_statistics(row->key)) {
       OCTAVO_TRY(const DocumentStatistics statistics, decode_statistics(row->value));
@@ -238,7 +237,7 @@ Expected<Sequence> Snapshot::last_sequence() const {
 }
 
 VersionLog Snapshot::versions() const {
-  return {transaction_, tree_of(*partition_, PartitionTree::meta)};
+  return {transaction_, tree_of(*store_, PartitionTree::meta)};
 }
 
 Expected<Sequence> Snapshot::versions_since() const {
@@ -253,20 +252,20 @@ Expected<std::uint64_t> Snapshot::purge_count() const {
 
 std::optional<RowsEstimate> Snapshot::documents_estimate(std::string_view low, std::optional<std::string_view> high,
                                                          Closeness closeness) const {
-  return transaction_.rows_estimate(tree_of(*partition_, PartitionTree::documents), low, high, closeness);
+  return transaction_.rows_estimate(tree_of(*store_, PartitionTree::documents), low, high, closeness);
 }
 
 std::optional<RowsEstimate> Snapshot::index_entries_estimate(std::string_view low, std::optional<std::string_view> high,
                                                              Closeness closeness) const {
-  return transaction_.rows_estimate(tree_of(*partition_, PartitionTree::index), low, high, closeness);
+  return transaction_.rows_estimate(tree_of(*store_, PartitionTree::index), low, high, closeness);
 }
 
 LongKeyCursor Snapshot::index_entries() const {
-  return LongKeyCursor(transaction_, tree_of(*partition_, PartitionTree::index));
+  return LongKeyCursor(transaction_, tree_of(*store_, PartitionTree::index));
 }
 
 Expected<std::optional<std::string_view>> Snapshot::index_entry(std::string_view key) const {
-  return long_key::get(transaction_, tree_of(*partition_, PartitionTree::index), key);
+  return long_key::get(transaction_, tree_of(*store_, PartitionTree::index), key);
 }
 
 }  // namespace octavo::storage

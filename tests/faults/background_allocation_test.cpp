@@ -23,6 +23,7 @@
 #include "query/follow/parallel_work.h"
 #include "query/javascript/script.h"
 #include "query/json/parsed_document.h"
+#include "storage/partition/partition_transaction.h"
 #include "support/partition_fixture.h"
 #include "support/temporary_folder.h"
 

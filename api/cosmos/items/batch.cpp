@@ -11,6 +11,7 @@
 #include "api/models/item_shape.h"
 #include "base/json_writer.h"
 #include "query/json/split.h"
+#include "storage/partition/partition_transaction.h"
 
 namespace octavo::api::cosmos {
 

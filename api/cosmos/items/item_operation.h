@@ -6,7 +6,8 @@
 
 #include "api/cosmos/items/patch.h"
 #include "api/models/item.h"
-#include "storage/partition/physical_partition.h"
+#include "storage/document/revision.h"
+#include "storage/partition/document_transaction.h"
 
 namespace octavo::api::cosmos {
 

@@ -13,6 +13,7 @@
 #include "api/models/item.h"
 #include "api/models/item_shape.h"
 #include "partitioning/throughput/request_charge.h"
+#include "storage/partition/partition_transaction.h"
 
 namespace octavo::api::cosmos {
 

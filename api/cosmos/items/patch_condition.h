@@ -4,7 +4,7 @@
 
 #include "query/sql/evaluate/row_shape.h"
 #include "query/sql/evaluate/sql_query.h"
-#include "storage/partition/physical_partition.h"
+#include "storage/document/document.h"
 
 namespace octavo::api::cosmos {
 

@@ -11,7 +11,7 @@
 #include "query/javascript/program.h"
 #include "query/json/parsed_document.h"
 #include "query/selector/selector.h"
-#include "storage/partition/physical_partition.h"
+#include "storage/document/revision.h"
 
 namespace octavo::api::couch {
 

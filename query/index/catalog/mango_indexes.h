@@ -23,6 +23,7 @@
 #include "query/index/global/global_indexes.h"
 #include "query/index/index_definition.h"
 #include "query/index/local/local_indexes.h"
+#include "storage/partition/unique_keys.h"
 
 namespace octavo::query {
 

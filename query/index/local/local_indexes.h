@@ -14,7 +14,9 @@
 #include "query/index/automatic_index.h"
 #include "query/index/index_definition.h"
 #include "query/json/parsed_document.h"
+#include "storage/partition/document_observer.h"
 #include "storage/partition/physical_partition.h"
+#include "storage/partition/snapshot.h"
 
 namespace octavo::query {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "query/json/field_path.h"
-#include "storage/partition/physical_partition.h"
+#include "storage/partition/unique_keys.h"
 
 namespace octavo::query {
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "storage/partition/partition_check.h"
+#include "storage/partition/unique_keys.h"
 #include "support/partition_fixture.h"
 
 using namespace octavo;

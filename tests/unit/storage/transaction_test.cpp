@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 
 #include "storage/partition/partition_check.h"
+#include "storage/partition/partition_transaction.h"
+#include "storage/partition/unique_keys.h"
 #include "support/partition_fixture.h"
 
 using namespace octavo;

@@ -1,0 +1,23 @@
+#include "storage/partition/partition_transaction.h"
+
+#include "storage/partition/document_writer.h"
+
+namespace octavo::storage {
+
+Expected<std::optional<DocumentView>> PartitionTransaction::find(std::string_view id) {
+  return writer_.find(id);
+}
+Expected<Expected<WrittenDocument>> PartitionTransaction::apply(const DocumentWrite& write) {
+  return writer_.apply(write);
+}
+std::int64_t PartitionTransaction::now_s() const {
+  return writer_.now_s();
+}
+Sequence PartitionTransaction::last_change(std::string_view partition_key) const {
+  return writer_.last_change(partition_key);
+}
+std::uint64_t PartitionTransaction::purge_count() const {
+  return writer_.purge_count();
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "storage/document/document.h"
+#include "storage/partition/document_transaction.h"
+
+namespace octavo::storage {
+
+class DocumentWriter;
+
+/// The calls that a transaction's task may make, on the writer's thread of a physical partition.
+class PartitionTransaction final : public DocumentTransaction {
+ public:
+  explicit PartitionTransaction(DocumentWriter& writer) : writer_(writer) {}
+  Expected<std::optional<DocumentView>> find(std::string_view id) override;
+  Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write) override;
+  std::int64_t now_s() const;  ///< the time stamped on the edits
+  /// See last_change_in.
+  Sequence last_change(std::string_view partition_key) const;
+  /// The physical partition's purge count, including purges earlier in the same commit.
+  std::uint64_t purge_count() const;
+
+ private:
+  DocumentWriter& writer_;
+};
+
+}  // namespace octavo::storage

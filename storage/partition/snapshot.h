@@ -1,0 +1,144 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/function_ref.h"
+#include "storage/document/document.h"
+#include "storage/document/document_record.h"
+#include "storage/document/expiry.h"
+#include "storage/document/revision_tree.h"
+#include "storage/lmdb/long_key_tree.h"
+#include "storage/lmdb/store.h"
+#include "storage/partition/version_log.h"
+
+namespace octavo::storage {
+
+/// Read view of one physical partition. Must be used and destroyed on the thread that took it; never across a co_await.
+class Snapshot {
+ public:
+  Snapshot(Snapshot&&) = default;
+
+  /// Winning revision, even if it is a tombstone (`deleted`). nullopt: never written. O(log n), copies nothing.
+  Expected<std::optional<DocumentView>> find(std::string_view id) const;
+  /// As find(), but expired documents are live until deleted: for indexes, as a longer time to live may restore them.
+  Expected<std::optional<DocumentView>> find_stored(std::string_view id) const;
+  /// The tree of a document returned by find(); built on the fly if the document was written only once.
+  Expected<RevisionTree> revision_tree(const DocumentView& document) const;
+  /// Body of a leaf (winner or conflict). nullopt if `revision` is not a leaf.
+  Expected<std::optional<std::string_view>> leaf_body(const DocumentView& document, const Revision& revision) const;
+  Expected<std::optional<LocalDocumentView>> find_local(std::string_view id) const;
+
+  /// Documents, including tombstones, in byte order of their ids. Cursors return nullopt at the end.
+  class DocumentCursor {
+   public:
+    /// As Snapshot::find, but cheaper for a document near the one found before: the cursor keeps its position.
+    Expected<std::optional<DocumentView>> find(std::string_view id);
+    std::optional<DocumentView> seek(std::string_view id);
+    std::optional<DocumentView> seek_back(std::string_view id);
+    std::optional<DocumentView> last();
+    std::optional<DocumentView> next();
+    std::optional<DocumentView> previous();
+
+   private:
+    friend class Snapshot;
+    DocumentCursor(LongKeyCursor cursor, Expiry expiry) : cursor_(std::move(cursor)), expiry_(std::move(expiry)) {}
+    std::optional<DocumentView> seen(const std::optional<KeyValue>& row) const;
+    LongKeyCursor cursor_;
+    Expiry expiry_;
+  };
+  DocumentCursor documents() const;
+  DocumentCursor stored_documents() const;  ///< as find_stored()
+  /// Expired documents that are not deleted yet, at most `rows_max`. Reads no other documents.
+  struct Expired {
+    struct Document {
+      std::string id;
+      Revision revision;
+      std::int64_t expiration_s = 0;
+    };
+    /// False: the schedule is incomplete (make_expiry_schedule); there may be more.
+    bool whole = true;
+    std::vector<Document> documents;                ///< by expiration time
+    std::optional<std::int64_t> next_expiration_s;  ///< Unix time of the next expiration; nullopt: unknown or none
+  };
+  Expected<Expired> expired_documents(std::size_t rows_max) const;
+
+  class LocalDocumentCursor {
+   public:
+    std::optional<LocalDocumentView> seek(std::string_view id);
+    std::optional<LocalDocumentView> next();
+
+   private:
+    friend class Snapshot;
+    explicit LocalDocumentCursor(LongKeyCursor cursor) : cursor_(std::move(cursor)) {}
+    LongKeyCursor cursor_;
+  };
+  LocalDocumentCursor local_documents() const;
+
+  /// The feed in sequence order; the caller must stop at the watermark that it took *before* the snapshot.
+  class FeedCursor {
+   public:
+    std::optional<FeedRow> seek(Sequence at_least);
+    std::optional<FeedRow> seek_back(Sequence at_most);
+    std::optional<FeedRow> next();
+    std::optional<FeedRow> previous();
+
+   private:
+    friend class Snapshot;
+    FeedCursor(const ReadTransaction& transaction, Tree feed, Tree partitions, std::string_view partition_key);
+    std::optional<FeedRow> accept(std::optional<KeyValue> row, bool forward);
+    const ReadTransaction* transaction_;
+    Tree feed_;
+    Cursor cursor_;
+    std::string prefix_;  ///< logical partition's prefix in the partition feed; empty: whole feed
+    std::string partition_key_;
+  };
+  FeedCursor feed() const;
+  /// The feed of one logical partition; reads no other partition's rows.
+  FeedCursor feed_of(std::string_view partition_key) const;
+
+  /// See last_change_in.
+  Sequence last_change(std::string_view partition_key) const;
+  /// Id of the document that has these unique values in its logical partition; see UniqueKeys.
+  Expected<std::optional<std::string>> unique_owner(std::string_view partition_key, std::string_view digest) const;
+
+  Expected<PartitionCounters> counters() const;
+  Expected<DocumentStatistics> statistics() const;
+  Expected<DocumentStatistics> statistics_of(std::string_view partition_key) const;
+  /// All logical partitions, in no particular order. O(their number).
+  Expected<void> for_each_partition(
+      FunctionRef<void(std::string_view partition_key, const DocumentStatistics&)> visit) const;
+  Expected<Sequence> last_sequence() const;
+  /// Logged versions of documents, if versions are kept; the log is complete above versions_since().
+  VersionLog versions() const;
+  Expected<Sequence> versions_since() const;
+  Expected<std::uint64_t> purge_count() const;
+
+  /// Rows of local indexes: see DocumentObserver.
+  LongKeyCursor index_entries() const;
+  Expected<std::optional<std::string_view>> index_entry(std::string_view key) const;
+
+  // Estimates as of ReadTransaction::rows_estimate.
+  /// Documents, including tombstones and design documents, by their ids.
+  std::optional<RowsEstimate> documents_estimate(std::string_view low, std::optional<std::string_view> high,
+                                                 Closeness closeness) const;
+  std::optional<RowsEstimate> index_entries_estimate(std::string_view low, std::optional<std::string_view> high,
+                                                     Closeness closeness) const;
+  const ReadTransaction& transaction() const { return transaction_; }
+
+ private:
+  friend class PhysicalPartition;
+  Snapshot(const Store& store, ReadTransaction transaction, Expiry expiry)
+      : store_(&store), transaction_(std::move(transaction)), expiry_(std::move(expiry)) {}
+  const Store* store_;
+  ReadTransaction transaction_;
+  Expiry expiry_;
+};
+
+}  // namespace octavo::storage
