@@ -30,15 +30,16 @@ namespace octavo::storage {
 /// abandoned. The inner one concerns the single edit: its error leaves the transaction unchanged.
 class DocumentWriter {
  public:
+  /// What it needs of its partition. All that the references and pointers refer to must outlive it.
   struct Environment {
     const Store& trees;
     SequenceAllocator& sequences;
-    DocumentObserver* observer;  ///< may be null
-    std::size_t partition_ordinal;
-    std::uint32_t revs_limit;
-    std::uint64_t logical_partition_bytes_max;
-    std::int64_t now_s;
-    const UniqueKeys* unique_keys = nullptr;
+    std::size_t partition_ordinal = 0;
+    DocumentObserver* observer = nullptr;     ///< null: no derived data
+    const UniqueKeys* unique_keys = nullptr;  ///< null: none
+    std::uint32_t revs_limit = 1000;
+    std::uint64_t logical_partition_bytes_max = 20ULL << 30;
+    std::int64_t now_s = 0;  ///< stamped on the edits; copies keep their own time
     Expiry expiry = {};
     bool keeps_versions = false;
   };

@@ -98,13 +98,11 @@ void DocumentWriter::adopt_counters(Sequence last_sequence, std::uint64_t purge_
 void PhysicalPartition::adopt(PartitionCopy copy, std::move_only_function<void(Expected<void>)> done) {
   auto adopt_all = [this, copy = std::move(copy)](WriteTransaction& transaction, Tree) -> Expected<void> {
     const std::shared_ptr<DocumentObserver> watching = observer();
+    // The copies have their own times and versions, and were within the limits when they were written.
     DocumentWriter writer(transaction, {.trees = *store_,
                                         .sequences = *sequences_,
-                                        .observer = watching.get(),
                                         .partition_ordinal = options_.ordinal,
-                                        .revs_limit = revs_limit_.load(std::memory_order_relaxed),
-                                        .logical_partition_bytes_max = options_.logical_partition_bytes_max,
-                                        .now_s = 0,
+                                        .observer = watching.get(),
                                         .unique_keys = unique_keys_.get(),
                                         .expiry = expiry()});
     OCTAVO_TRY_VOID(writer.begin());

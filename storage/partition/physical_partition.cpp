@@ -355,16 +355,17 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
   const std::shared_ptr<DocumentObserver> watching = observer();
   std::size_t bytes = 0;
   for (const Job& job : group) bytes += job.bytes;
-  const DocumentWriter::Environment writer_environment{*store_,
-                                                       *sequences_,
-                                                       watching.get(),
-                                                       options_.ordinal,
-                                                       revs_limit_.load(std::memory_order_relaxed),
-                                                       options_.logical_partition_bytes_max,
-                                                       unix_now_s(),
-                                                       unique_keys_.get(),
-                                                       expiry(),
-                                                       keeps_versions()};
+  const DocumentWriter::Environment writer_environment{
+      .trees = *store_,
+      .sequences = *sequences_,
+      .partition_ordinal = options_.ordinal,
+      .observer = watching.get(),
+      .unique_keys = unique_keys_.get(),
+      .revs_limit = revs_limit_.load(std::memory_order_relaxed),
+      .logical_partition_bytes_max = options_.logical_partition_bytes_max,
+      .now_s = unix_now_s(),
+      .expiry = expiry(),
+      .keeps_versions = keeps_versions()};
 
   SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
   Outcome outcome;
