@@ -81,10 +81,10 @@ Expected<std::optional<Revision>> OptimisticTransaction::resolve_parent(
   return winner;
 }
 
-Expected<Expected<void>> OptimisticTransaction::take_unique(const DocumentWrite& write,
-                                                            const std::optional<DocumentView>& before) {
+Expected<storage::Refusal> OptimisticTransaction::take_unique(const DocumentWrite& write,
+                                                              const std::optional<DocumentView>& before) {
   const storage::UniqueKeys* keys = database_->physical_partition(partition_id_).unique_keys();
-  if (keys == nullptr) return Expected<void>{};
+  if (keys == nullptr) return std::nullopt;
   std::vector<std::string> digests;
   if (!write.deleted) digests = keys->digests(write.body);
   for (const std::string& digest : digests) {
@@ -97,31 +97,32 @@ Expected<Expected<void>> OptimisticTransaction::take_unique(const DocumentWrite&
       if (owner && changes_.contains(*owner)) owner.reset();  // it had them before these edits
     }
     if (owner && *owner != write.id) {
-      return Expected<void>(fail(ErrorCode::unique_key_violated, "Unique index constraint violation."));
+      return storage::Refusal(Error{ErrorCode::unique_key_violated, "Unique index constraint violation.", {}});
     }
   }
   if (before && !before->deleted) {
     for (const std::string& digest : keys->digests(before->body)) unique_.insert_or_assign(digest, std::string());
   }
   for (const std::string& digest : digests) unique_.insert_or_assign(digest, write.id);
-  return Expected<void>{};
+  return std::nullopt;
 }
 
-Expected<Expected<storage::WrittenDocument>> OptimisticTransaction::apply(const DocumentWrite& write) {
-  using Result = Expected<storage::WrittenDocument>;
+Expected<storage::EditOutcome> OptimisticTransaction::apply(const DocumentWrite& write) {
+  using storage::EditOutcome;
   if (write.replicated || !storage::in_logical_partition(write.id, partition_key_)) {
-    return Result(fail(ErrorCode::bad_request, "A transaction writes documents of its own partition key only."));
+    return EditOutcome(fail(ErrorCode::bad_request, "A transaction writes documents of its own partition key only."));
   }
   const std::size_t bytes = write.id.size() + write.body.size();
   if (writes_.size() >= writes_max || bytes_ + bytes > bytes_max) {
-    return Result(fail(ErrorCode::too_large, "The transaction writes too much: at most " + std::to_string(writes_max) +
-                                                 " documents and " + std::to_string(bytes_max >> 20) + " MiB."));
+    return EditOutcome(fail(ErrorCode::too_large, "The transaction writes too much: at most " +
+                                                      std::to_string(writes_max) + " documents and " +
+                                                      std::to_string(bytes_max >> 20) + " MiB."));
   }
   OCTAVO_TRY(const auto before, find(write.id));
   auto parent = resolve_parent(write, before);
-  if (!parent) return Result(std::unexpected(std::move(parent).error()));
+  if (!parent) return EditOutcome(std::unexpected(std::move(parent).error()));
   OCTAVO_TRY(auto unique, take_unique(write, before));
-  if (!unique) return Result(std::unexpected(std::move(unique).error()));
+  if (unique) return EditOutcome(std::unexpected(*std::move(unique)));
   OCTAVO_TRY_VOID(note_conflicts(write.id, before));
 
   storage::WrittenDocument written;
@@ -140,7 +141,7 @@ Expected<Expected<storage::WrittenDocument>> OptimisticTransaction::apply(const 
   change.view.has_history = before.has_value();
   change.view.body = kept.body;
   if (kept.deleted) OCTAVO_TRY_VOID(promote_conflict(kept.id, change));
-  return Result(written);
+  return EditOutcome(written);
 }
 
 Expected<void> OptimisticTransaction::note_conflicts(std::string_view id, const std::optional<DocumentView>& before) {
@@ -185,12 +186,10 @@ Expected<void> OptimisticTransaction::promote_conflict(std::string_view id, Chan
   return {};
 }
 
-Expected<Expected<void>> OptimisticTransaction::check(const DocumentWrite& write) {
+Expected<storage::Refusal> OptimisticTransaction::check(const DocumentWrite& write) {
   OCTAVO_TRY(const auto before, find(write.id));
-  if (auto parent = resolve_parent(write, before); !parent) {
-    return Expected<void>(std::unexpected(std::move(parent).error()));
-  }
-  return Expected<void>{};
+  if (auto parent = resolve_parent(write, before); !parent) return storage::Refusal(std::move(parent).error());
+  return std::nullopt;
 }
 
 const DocumentView* OptimisticTransaction::changed(std::string_view id) const {

@@ -46,11 +46,11 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
   const std::shared_ptr<Database>& database() const { return database_; }
 
   Expected<std::optional<storage::DocumentView>> find(std::string_view id) override;
-  /// Edits of this logical partition only. Inner errors are those of a write, and too_large beyond the bounds above.
-  Expected<Expected<storage::WrittenDocument>> apply(const storage::DocumentWrite& write) override;
+  /// Edits of this logical partition only. Refused for the reasons of a write, and too_large beyond the bounds above.
+  Expected<storage::EditOutcome> apply(const storage::DocumentWrite& write) override;
 
-  /// Whether the preconditions of an edit hold; changes nothing.
-  Expected<Expected<void>> check(const storage::DocumentWrite& write);
+  /// Checks the preconditions of an edit; changes nothing.
+  Expected<storage::Refusal> check(const storage::DocumentWrite& write);
 
   /// Visits the live documents with this transaction's edits, in byte order of their ids, starting at `from`. `more`:
   /// the budget is used up, or the visitor paused; `from` is then where to continue.
@@ -104,8 +104,8 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
   void note(std::string_view id, const Seen& now);
   Expected<std::optional<storage::Revision>> resolve_parent(const storage::DocumentWrite& write,
                                                             const std::optional<storage::DocumentView>& before) const;
-  Expected<Expected<void>> take_unique(const storage::DocumentWrite& write,
-                                       const std::optional<storage::DocumentView>& before);
+  Expected<storage::Refusal> take_unique(const storage::DocumentWrite& write,
+                                         const std::optional<storage::DocumentView>& before);
   Expected<void> note_conflicts(std::string_view id, const std::optional<storage::DocumentView>& before);
   Expected<void> promote_conflict(std::string_view id, Change& change);
   Expected<bool> commit_on_writer(storage::PartitionTransaction& transaction);

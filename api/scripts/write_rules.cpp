@@ -54,19 +54,18 @@ Expected<void> WriteRules::check(const storage::DocumentView& after,
   return {};
 }
 
-Expected<Expected<storage::WrittenDocument>> ValidatedTransaction::apply(const storage::DocumentWrite& write) {
-  using Result = Expected<storage::WrittenDocument>;
+Expected<storage::EditOutcome> ValidatedTransaction::apply(const storage::DocumentWrite& write) {
   if (rules_ != nullptr) {
     // Checked before any function runs, as for other writes.
-    OCTAVO_TRY(auto possible, transaction_.check(write));
-    if (!possible) return Result(std::unexpected(std::move(possible).error()));
+    OCTAVO_TRY(auto refusal, transaction_.check(write));
+    if (refusal) return storage::EditOutcome(std::unexpected(*std::move(refusal)));
     OCTAVO_TRY(const auto before, transaction_.find(write.id));
     storage::DocumentView after;
     after.id = write.id;
     after.deleted = write.deleted;
     after.body = write.body;
     auto valid = rules_->check(after, before);
-    if (!valid) return Result(std::unexpected(std::move(valid).error()));
+    if (!valid) return storage::EditOutcome(std::unexpected(std::move(valid).error()));
   }
   return transaction_.apply(write);
 }

@@ -48,8 +48,8 @@ class ValidatedTransaction final : public storage::DocumentTransaction {
       : transaction_(transaction), rules_(rules) {}
 
   Expected<std::optional<storage::DocumentView>> find(std::string_view id) override { return transaction_.find(id); }
-  /// Inner errors include those of WriteRules::check.
-  Expected<Expected<storage::WrittenDocument>> apply(const storage::DocumentWrite& write) override;
+  /// Edits are also refused with the errors of WriteRules::check.
+  Expected<storage::EditOutcome> apply(const storage::DocumentWrite& write) override;
 
  private:
   partitioning::OptimisticTransaction& transaction_;

@@ -88,6 +88,14 @@ struct WrittenDocument {
   std::uint32_t index_rows = 0;  ///< rows of local indexes and unique keys that it put and erased
 };
 
+/// What became of one edit: the document as written, or the error for which the edit was refused. A refused edit has
+/// changed nothing. Functions that edit inside a transaction return Expected<EditOutcome>: an error of the Expected
+/// itself fails the whole transaction (disk full, map full, corruption).
+using EditOutcome = Expected<WrittenDocument>;
+
+/// Why an edit would be refused; nullopt: it would be accepted.
+using Refusal = std::optional<Error>;
+
 struct WriteOptions {
   bool atomic = false;  ///< all or nothing; all ids in one logical partition, each id once
 };

@@ -14,8 +14,7 @@ class DocumentTransaction {
   virtual ~DocumentTransaction() = default;
   /// The winner, with the edits made so far applied. Views live until the next call.
   virtual Expected<std::optional<DocumentView>> find(std::string_view id) = 0;
-  /// The inner error concerns this edit, which changed nothing; the outer one fails the transaction.
-  virtual Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write) = 0;
+  virtual Expected<EditOutcome> apply(const DocumentWrite& write) = 0;
 };
 
 }  // namespace octavo::storage

@@ -99,65 +99,64 @@ Expected<DocumentStatistics*> DocumentWriter::statistics_of(std::string_view par
   return &partitions_.emplace(std::string(partition_key), statistics).first->second;
 }
 
-Expected<Expected<void>> DocumentWriter::check_quota(const DocumentWrite& write, const Before& before) {
-  if (write.partition_key.empty() || write.deleted) return Expected<void>{};
+Expected<Refusal> DocumentWriter::check_quota(const DocumentWrite& write, const Before& before) {
+  if (write.partition_key.empty() || write.deleted) return std::nullopt;
   OCTAVO_TRY(const DocumentStatistics* statistics, statistics_of(write.partition_key));
   const std::uint64_t old_bytes = before.exists ? before.document.body.size() : 0;
   if (write.body.size() > old_bytes &&
       statistics->external_bytes + write.body.size() - old_bytes > environment_.logical_partition_bytes_max) {
-    return Expected<void>(
-        fail(ErrorCode::partition_full, "Partition key reached maximum size of " +
-                                            size_text(environment_.logical_partition_bytes_max) +
-                                            " (database.logical_partition_bytes_max): delete documents or use another "
-                                            "partition key."));
+    return Refusal(Error{ErrorCode::partition_full,
+                         "Partition key reached maximum size of " +
+                             size_text(environment_.logical_partition_bytes_max) +
+                             " (database.logical_partition_bytes_max): delete documents or use another partition key.",
+                         {}});
   }
-  return Expected<void>{};
+  return std::nullopt;
 }
 
-Expected<Expected<void>> DocumentWriter::check(const DocumentWrite& write) {
+Expected<Refusal> DocumentWriter::check(const DocumentWrite& write) {
   OCTAVO_TRY(const Before before, load(write.id));
   if (!write.replicated) {
-    if (auto parent = resolve_parent(write, before); !parent) return Expected<void>(std::unexpected(parent.error()));
+    if (auto parent = resolve_parent(write, before); !parent) return Refusal(std::move(parent).error());
   }
-  OCTAVO_TRY(auto unique, check_unique(write));
-  if (!unique) return unique;
+  OCTAVO_TRY(auto refusal, check_unique(write));
+  if (refusal) return refusal;
   return check_quota(write, before);
 }
 
-Expected<Expected<WrittenDocument>> DocumentWriter::apply(const DocumentWrite& write) {
-  using Result = Expected<WrittenDocument>;
+Expected<EditOutcome> DocumentWriter::apply(const DocumentWrite& write) {
   OCTAVO_TRY(const Before before, load(write.id));
   OCTAVO_TRY(auto quota, check_quota(write, before));
-  if (!quota) return Result(std::unexpected(quota.error()));
+  if (quota) return EditOutcome(std::unexpected(*std::move(quota)));
 
   RevisionTree after = before.tree;
   Revision revision;
   if (write.replicated) {
-    if (write.history.empty()) return Result(fail(ErrorCode::bad_request, "Invalid rev format"));
+    if (write.history.empty()) return EditOutcome(fail(ErrorCode::bad_request, "Invalid rev format"));
     revision = write.history.front();
     const auto merged = after.merge(write.history, write.deleted);
-    if (merged == RevisionTree::Merge::known) return Result(WrittenDocument{revision, 0});
+    if (merged == RevisionTree::Merge::known) return EditOutcome(WrittenDocument{revision, 0});
     if (merged == RevisionTree::Merge::completed) {
       after.prune(environment_.revs_limit);
-      if (after.history(revision) == before.tree.history(revision)) return Result(WrittenDocument{revision, 0});
+      if (after.history(revision) == before.tree.history(revision)) return EditOutcome(WrittenDocument{revision, 0});
       OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, std::nullopt, {}));
-      return Result(WrittenDocument{revision, sequence});
+      return EditOutcome(WrittenDocument{revision, sequence});
     }
   } else {
     auto parent = resolve_parent(write, before);
-    if (!parent) return Result(std::unexpected(parent.error()));
+    if (!parent) return EditOutcome(std::unexpected(std::move(parent).error()));
     revision = next_revision(*parent, write.deleted, write.body);
-    if (after.find(revision) != nullptr) return Result(conflict());
+    if (after.find(revision) != nullptr) return EditOutcome(conflict());
     after.extend(*parent, revision, write.deleted);
   }
   after.prune(environment_.revs_limit);
   if (environment_.unique_keys != nullptr && after.winner()->revision == revision) {
     OCTAVO_TRY(auto unique, check_unique(write));
-    if (!unique) return Result(std::unexpected(unique.error()));
+    if (unique) return EditOutcome(std::unexpected(*std::move(unique)));
   }
   const bool created = !before.live;
   OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, revision, write.body));
-  return Result(WrittenDocument{revision, sequence, created, environment_.now_s, index_rows_});
+  return EditOutcome(WrittenDocument{revision, sequence, created, environment_.now_s, index_rows_});
 }
 
 Expected<std::optional<DocumentView>> DocumentWriter::find(std::string_view id) const {
@@ -186,9 +185,9 @@ Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body
   return {};
 }
 
-// Fails if another document of the logical partition has one of the unique values.
-Expected<Expected<void>> DocumentWriter::check_unique(const DocumentWrite& write) {
-  if (environment_.unique_keys == nullptr || write.deleted || write.partition_key.empty()) return Expected<void>{};
+// Refuses if another document of the logical partition has one of the unique values.
+Expected<Refusal> DocumentWriter::check_unique(const DocumentWrite& write) {
+  if (environment_.unique_keys == nullptr || write.deleted || write.partition_key.empty()) return std::nullopt;
   for (const std::string& digest : environment_.unique_keys->digests(write.body)) {
     OCTAVO_TRY(const auto owner,
                transaction_.get(tree(PartitionTree::partitions), partition_unique_key(write.partition_key, digest)));
@@ -196,10 +195,10 @@ Expected<Expected<void>> DocumentWriter::check_unique(const DocumentWrite& write
     const std::string owner_id(*owner);
     OCTAVO_TRY(const auto document, find(owner_id));
     if (document && !document->deleted) {
-      return Expected<void>(fail(ErrorCode::unique_key_violated, "Unique index constraint violation."));
+      return Refusal(Error{ErrorCode::unique_key_violated, "Unique index constraint violation.", {}});
     }
   }
-  return Expected<void>{};
+  return std::nullopt;
 }
 
 Expected<void> DocumentWriter::move_unique(const DocumentChange& change, bool expired) {
@@ -437,12 +436,11 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
   return sequence;
 }
 
-Expected<Expected<std::uint64_t>> DocumentWriter::apply_local(const LocalDocumentWrite& write) {
-  using Result = Expected<std::uint64_t>;
+Expected<std::uint64_t> DocumentWriter::apply_local(const LocalDocumentWrite& write) {
   const Tree local = tree(PartitionTree::local);
   if (write.deleted) {
     OCTAVO_TRY_VOID(long_key::erase(transaction_, local, write.id));
-    return Result(std::uint64_t{0});
+    return std::uint64_t{0};
   }
   const std::uint64_t edit = write.base_edit;
   record_.clear();
@@ -450,7 +448,7 @@ Expected<Expected<std::uint64_t>> DocumentWriter::apply_local(const LocalDocumen
   writer.u64(edit + 1);
   writer.bytes(write.body);
   OCTAVO_TRY_VOID(long_key::put(transaction_, local, write.id, record_));
-  return Result(edit + 1);
+  return edit + 1;
 }
 
 Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& request) {

@@ -26,8 +26,8 @@ namespace octavo::storage {
 /// Applies edits inside one write transaction: checks preconditions, and keeps document, revision tree, conflicting
 /// leaves, feed, counters and local indexes in step. Lives as long as one attempt of one group.
 ///
-/// Every outer Expected concerns the transaction (disk full, map full, corruption): after its error the group must be
-/// abandoned. The inner one concerns the single edit: its error leaves the transaction unchanged.
+/// After an error the group must be abandoned: it concerns the transaction (disk full, map full, corruption). What
+/// concerns a single edit is in the value, an EditOutcome or a Refusal, and leaves the transaction unchanged.
 class DocumentWriter {
  public:
   /// What it needs of its partition. All that the references and pointers refer to must outlive it.
@@ -49,9 +49,9 @@ class DocumentWriter {
 
   /// Reads the counters. Must be the first call.
   Expected<void> begin();
-  /// Whether `write` would be accepted. Changes nothing.
-  Expected<Expected<void>> check(const DocumentWrite& write);
-  Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write);
+  /// Changes nothing.
+  Expected<Refusal> check(const DocumentWrite& write);
+  Expected<EditOutcome> apply(const DocumentWrite& write);
   /// The winner as this transaction sees it, including its own edits. Views live until the next edit.
   Expected<std::optional<DocumentView>> find(std::string_view id) const;
   std::int64_t now_s() const { return environment_.now_s; }
@@ -61,7 +61,8 @@ class DocumentWriter {
   std::uint64_t purge_count() const { return counters_.purge_count; }
   /// Runs `body`; unless it returns true, all its edits are undone and the writer is in its former state.
   Expected<void> all_or_nothing(FunctionRef<Expected<bool>()> body);
-  Expected<Expected<std::uint64_t>> apply_local(const LocalDocumentWrite& write);
+  /// Returns the number of the edit; 0 after a deletion.
+  Expected<std::uint64_t> apply_local(const LocalDocumentWrite& write);
   Expected<std::vector<Revision>> purge(const PurgeRequest& request);
   /// Replaces the document by its copy from another partition, with the copy's sequence, or removes it if the copy says
   /// that it does not exist. Neither allocates a sequence nor logs a version.
@@ -88,8 +89,8 @@ class DocumentWriter {
   Expected<Before> load(std::string_view id);
   /// The parent of an interactive edit, or the error that explains why it has none.
   Expected<std::optional<Revision>> resolve_parent(const DocumentWrite& write, const Before& before) const;
-  Expected<Expected<void>> check_quota(const DocumentWrite& write, const Before& before);
-  Expected<Expected<void>> check_unique(const DocumentWrite& write);
+  Expected<Refusal> check_quota(const DocumentWrite& write, const Before& before);
+  Expected<Refusal> check_unique(const DocumentWrite& write);
   /// `expired`: the document had expired, so others may have taken, and given back, its former values.
   Expected<void> move_unique(const DocumentChange& change, bool expired);
   Expected<DocumentStatistics*> statistics_of(std::string_view partition_key);

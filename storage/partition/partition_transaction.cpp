@@ -7,7 +7,7 @@ namespace octavo::storage {
 Expected<std::optional<DocumentView>> PartitionTransaction::find(std::string_view id) {
   return writer_.find(id);
 }
-Expected<Expected<WrittenDocument>> PartitionTransaction::apply(const DocumentWrite& write) {
+Expected<EditOutcome> PartitionTransaction::apply(const DocumentWrite& write) {
   return writer_.apply(write);
 }
 std::int64_t PartitionTransaction::now_s() const {

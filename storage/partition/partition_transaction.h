@@ -16,7 +16,7 @@ class PartitionTransaction final : public DocumentTransaction {
  public:
   explicit PartitionTransaction(DocumentWriter& writer) : writer_(writer) {}
   Expected<std::optional<DocumentView>> find(std::string_view id) override;
-  Expected<Expected<WrittenDocument>> apply(const DocumentWrite& write) override;
+  Expected<EditOutcome> apply(const DocumentWrite& write) override;
   std::int64_t now_s() const;  ///< the time stamped on the edits
   /// See last_change_in.
   Sequence last_change(std::string_view partition_key) const;

@@ -270,21 +270,21 @@ Expected<void> PhysicalPartition::run_documents(DocumentWriter& writer, Document
   job.results.clear();
   job.results.reserve(job.writes.size());
   for (const DocumentWrite& write : job.writes) {
-    OCTAVO_TRY(Expected<WrittenDocument> result, writer.apply(write));
-    job.results.push_back(std::move(result));
+    OCTAVO_TRY(EditOutcome outcome, writer.apply(write));
+    job.results.push_back(std::move(outcome));
   }
   return {};
 }
 
 Expected<void> PhysicalPartition::run_atomic_documents(DocumentWriter& writer, DocumentsJob& job) {
-  const Expected<WrittenDocument> not_written = fail(ErrorCode::precondition_failed, "not written");
+  const EditOutcome not_written = fail(ErrorCode::precondition_failed, "not written");
   bool accepted = true;
   job.results.assign(job.writes.size(), not_written);
   for (std::size_t i = 0; i < job.writes.size(); ++i) {
-    OCTAVO_TRY(Expected<void> verdict, writer.check(job.writes[i]));
-    if (verdict) continue;
+    OCTAVO_TRY(Refusal refusal, writer.check(job.writes[i]));
+    if (!refusal) continue;
     accepted = false;
-    job.results[i] = std::unexpected(std::move(verdict).error());
+    job.results[i] = std::unexpected(*std::move(refusal));
   }
   if (!accepted) return {};
   const auto apply_all = [&]() -> Expected<bool> {

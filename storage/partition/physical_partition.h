@@ -66,7 +66,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   /// The error returned for a partition that was split and no longer exists.
   static std::unexpected<Error> was_split();
 
-  using DocumentResults = std::vector<Expected<WrittenDocument>>;
+  using DocumentResults = std::vector<EditOutcome>;
   using Completion = std::move_only_function<void(DocumentResults)>;
   /// Queues edits. `done` is called exactly once, with one result per write, in order; it must not throw. In an atomic
   /// request one failed precondition fails all writes: the failed ones carry their own error, the others

@@ -26,7 +26,7 @@ Expected<void> transact(PartitionFixture& fixture, PhysicalPartition::Transactio
   return done.get_future().get();
 }
 
-Expected<Expected<WrittenDocument>> apply(PartitionTransaction& transaction, DocumentWrite write) {
+Expected<EditOutcome> apply(PartitionTransaction& transaction, DocumentWrite write) {
   write.partition_key = std::string_view(write.id).substr(0, write.id.find(':'));
   return transaction.apply(write);
 }
