@@ -93,6 +93,7 @@ class FindExecution {
   void remember_end();
   std::vector<WalkedPart> parts_of_others(std::size_t plan) const;
   void add_turns(Bookmark& bookmark) const;
+  std::string describe_index(const IndexDefinition& index, bool down) const;
   Expected<bool> was_returned(simdjson::dom::element root, const storage::DocumentView& document);
   bool counts_everything() const;
   Expected<void> count_everything();

@@ -8,6 +8,7 @@
 #include "query/collation/sort_key.h"
 #include "query/index/raw_field.h"
 #include "query/mango/find_execution.h"
+#include "query/walk/gone_index.h"
 
 namespace octavo::query {
 
@@ -238,6 +239,14 @@ void FindExecution::append_tail(std::string& out) const {
         bookmark.kind = Bookmark::Kind::combined;
       } else {
         bookmark.kind = by.uses_primary() ? Bookmark::Kind::primary : Bookmark::Kind::index;
+      }
+      // The documents themselves are only described as a side of a union: another side may lose its index.
+      if (const auto& index = by.branches[bookmark.branch].index) {
+        bookmark.index = describe_index(*index->definition, by.descending);
+      } else if (by.branches.size() > 1) {
+        GoneIndex documents;
+        documents.down = by.descending;
+        bookmark.index = documents.to_text();
       }
     }
     add_turns(bookmark);

@@ -1,10 +1,12 @@
 // Decides which of its plans a _find runs, and what the others have returned.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "query/mango/find_execution.h"
 #include "query/walk/document_lookup.h"
+#include "query/walk/gone_index.h"
 
 namespace octavo::query {
 
@@ -20,18 +22,19 @@ std::string identity_of(const Plan& plan) {
 
 void FindExecution::begin_turns() {
   left_ = prepared_->walked;
-  if (prepared_->plans.size() < 2) return;
-  // Plans that were left on the previous page continue where they were.
-  std::vector<double> spent(prepared_->plans.size(), 0);
-  if (prepared_->bookmark) spent[0] = static_cast<double>(prepared_->bookmark->spent) / 100;
-  for (std::size_t i = 1; i < prepared_->plans.size(); ++i) {
+  // Plans that were left on the previous page continue where they were. The first one continues at the bookmark, unless
+  // the index of the bookmark is gone.
+  for (std::size_t i = prepared_->bookmark ? 1 : 0; i < prepared_->plans.size(); ++i) {
     const Plan& other = prepared_->plans[i];
     if (other.branches.size() != 1 || other.sort_in_memory) continue;
     for (const WalkedPart& part : prepared_->walked) {
-      const bool is_same = part.identity == identity_of(other) && part.down == other.descending;
+      const bool is_same = !part.gone && part.identity == identity_of(other) && part.down == other.descending;
       if (is_same) progress_[i].walk.position.key = part.key;
     }
   }
+  if (prepared_->plans.size() < 2) return;
+  std::vector<double> spent(prepared_->plans.size(), 0);
+  if (prepared_->bookmark) spent[0] = static_cast<double>(prepared_->bookmark->spent) / 100;
   for (std::size_t i = 0; i < spent.size(); ++i) progress_[i].spent = spent[i];
   turns_.emplace(prepared_->plans, prepared_->sure, std::move(spent));
   switch_to(turns_->current());
@@ -93,9 +96,12 @@ void FindExecution::remember_end() {
 // What plans other than `plan` have returned: on this page, and on earlier pages by plans that no longer take turns.
 std::vector<WalkedPart> FindExecution::parts_of_others(std::size_t plan) const {
   std::vector<WalkedPart> parts;
+  std::ranges::copy_if(prepared_->walked, std::back_inserter(parts),
+                       [](const WalkedPart& part) { return part.gone.has_value(); });
   const auto is_new = [&](const WalkedPart& part) {
-    return std::ranges::none_of(
-        parts, [&](const WalkedPart& known) { return known.identity == part.identity && known.down == part.down; });
+    return std::ranges::none_of(parts, [&](const WalkedPart& known) {
+      return !known.gone && known.identity == part.identity && known.down == part.down;
+    });
   };
   for (std::size_t i = 0; i < progress_.size(); ++i) {
     if (i == plan) continue;
@@ -103,7 +109,7 @@ std::vector<WalkedPart> FindExecution::parts_of_others(std::size_t plan) const {
   }
   const std::string own = identity_of(prepared_->plans[plan]);
   for (const WalkedPart& part : prepared_->walked) {
-    if (!is_new(part)) continue;
+    if (part.gone || !is_new(part)) continue;
     const bool is_own = part.identity == own && !prepared_->plans[plan].sort_in_memory;
     if (!is_own) parts.push_back(part);
   }
@@ -113,10 +119,21 @@ std::vector<WalkedPart> FindExecution::parts_of_others(std::size_t plan) const {
 void FindExecution::add_turns(Bookmark& bookmark) const {
   for (const WalkedPart& part : parts_of_others(last_plan_)) {
     if (bookmark.left.size() == Bookmark::left_max) break;
-    bookmark.left.push_back({part.identity, part.down, part.key});
+    std::string index;
+    if (part.gone) index = part.gone->to_text();
+    if (part.index) index = describe_index(*part.index, part.down);
+    bookmark.left.push_back({part.identity, part.down, part.key, std::move(index)});
   }
   // A page that ended before it was full gives the next one no new budget.
   if (turns_ && limit_left_ > 0) bookmark.spent = static_cast<std::uint64_t>(std::ceil(spent() * 100));
+}
+
+// Empty: what the index has returned cannot be recognised without it. An automatic index may have several entries for a
+// document, and a partial index named by the request returns less than the selector says.
+std::string FindExecution::describe_index(const IndexDefinition& index, bool down) const {
+  if (index.automatic || (index.partial_filter && !prepared_->request.use_index.empty())) return {};
+  const auto gone = GoneIndex::of(index, down);
+  return gone ? gone->to_text() : std::string();
 }
 
 Expected<bool> FindExecution::was_returned(simdjson::dom::element root, const storage::DocumentView& document) {

@@ -1,9 +1,11 @@
 #include "query/mango/prepared_find.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "query/mango/internal/find_preparation.h"
+#include "query/walk/gone_index.h"
 #include "query/walk/plan_indexes.h"
 #include "query/walk/storage_statistics.h"
 
@@ -57,6 +59,31 @@ void choose_pin(const PreparedFind& prepared, PlannerScope& scope) {
   }
 }
 
+// Gives up a bookmark whose index no longer exists, or may not be used: the query is planned again, and skips what that
+// index has returned. The bookmark of a union names one side; any of them may have lost its index. False: the index
+// still exists, or it is unknown what it has returned.
+bool leave_gone_index(PreparedFind& prepared, const IndexCatalog& catalog, PlannerScope& scope,
+                      std::vector<Bookmark::Left>& left) {
+  // Leaves room for plans that take turns.
+  constexpr std::size_t left_before_max = Bookmark::left_max / 2;
+  if (!scope.pinned || left.size() > left_before_max) return false;
+  const Bookmark& bookmark = *prepared.bookmark;
+  const bool is_union = scope.pinned_side.has_value();
+  const IndexView* view = is_union ? nullptr : catalog.find(bookmark.identity);
+  if (view && (view->is_local() || !scope.ignore_global)) return false;
+  auto gone = GoneIndex::from_text(bookmark.index);
+  if (!gone || !gone->down) return false;
+  if (is_union) gone->side = bookmark.branch;
+  Bookmark::Left one{bookmark.identity, *gone->down, bookmark.key, gone->to_text()};
+  // Walking up, the entries after a key begin at the key followed by the lowest byte.
+  if (!one.down) one.key += '\0';
+  left.insert(left.begin(), std::move(one));
+  prepared.bookmark.reset();
+  scope.pinned.reset();
+  scope.pinned_side.reset();
+  return true;
+}
+
 PreparedFind::Covering covering_of(const Plan& plan, const FindRequest& request) {
   PreparedFind::Covering covering;
   if (!plan.covering) return covering;
@@ -71,7 +98,8 @@ PreparedFind::Covering covering_of(const Plan& plan, const FindRequest& request)
   return covering;
 }
 
-Expected<void> finish(PreparedFind& prepared, PlannerResult planned) {
+// `left`: the plans that earlier pages have left.
+Expected<void> finish(PreparedFind& prepared, PlannerResult planned, std::span<const Bookmark::Left> left) {
   prepared.plans = std::move(planned.plans);
   prepared.sure = planned.sure;
   if (const auto& bookmark = prepared.bookmark) {
@@ -88,8 +116,8 @@ Expected<void> finish(PreparedFind& prepared, PlannerResult planned) {
     if (was_sorted != prepared.plans[0].sort_in_memory) {
       return fail(ErrorCode::bad_request, "The bookmark does not belong to this sort.", "invalid_bookmark");
     }
-    OCTAVO_TRY(prepared.walked, walked_parts(bookmark->left, planned.candidates));
   }
+  OCTAVO_TRY(prepared.walked, walked_parts(left, planned.candidates, prepared.request.selector));
   for (const Plan& plan : prepared.plans) {
     prepared.coverings.push_back(covering_of(plan, prepared.request));
     for (const Branch& branch : plan.branches) {
@@ -153,25 +181,32 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> FindPreparation::plan(FindRe
   scope.explain = explain_;
   scope.ignore_global = ignore_global_;
   choose_pin(**prepared, scope);
+  std::vector<Bookmark::Left> left;
+  if ((*prepared)->bookmark) left = (*prepared)->bookmark->left;
   StorageStatistics statistics(*database_, request.partition);
   BuildPatience patience{.time = kBuildPatience};
   if (!request.use_index.empty()) patience = {.time = kNamedBuildPatience, .needs_index = true};
   if (!request.update) patience = {.time = {}};
   PlannerResult planned;
   while (true) {
-    const auto plan_now = [&] { return plan_query(plan_request, *catalog, scope, statistics); };
+    const auto plan_now = [&] {
+      auto plans = plan_query(plan_request, *catalog, scope, statistics);
+      const bool is_gone = !plans && plans.error().word == "invalid_bookmark";
+      if (!is_gone || !leave_gone_index(**prepared, *catalog, scope, left)) return plans;
+      return plan_query(plan_request, *catalog, scope, statistics);
+    };
     OCTAVO_CO_TRY(planned, co_await work_on_find(*database_, body_.size(), plan_now));
     const IndexView* waiting = find_unbuilt(planned.plans[planned.sure], scope);
     if (!waiting) break;
     OCTAVO_CO_TRY_VOID(co_await wait_until_built(indexes_, *waiting, patience, catalog, scope));
   }
   if (explain_) (*prepared)->candidates = planned.candidates;
-  OCTAVO_CO_TRY_VOID(finish(**prepared, std::move(planned)));
+  OCTAVO_CO_TRY_VOID(finish(**prepared, std::move(planned), left));
   if (const auto documents = statistics.documents()) (*prepared)->planned_documents = documents->count;
   const bool may_lapse = std::ranges::any_of((*prepared)->plans, &Plan::order_may_lapse);
   std::shared_ptr<const PreparedFind> result = std::move(*prepared);
   // A partition named in the body is part of the text; one in the URL is not, and is passed again with each run.
-  if (!cache_key_.empty() && !result->bookmark && !scope.ignore_unbuilt && !may_lapse) {
+  if (!cache_key_.empty() && !request.bookmark && !scope.ignore_unbuilt && !may_lapse) {
     indexes_.cache().store(cache_key_, catalog->generation, result);
   }
   co_return Result(std::move(result));

@@ -32,9 +32,11 @@ struct PreparedFind : CachedQuery {
   std::vector<Plan> plans;  ///< as in PlannerResult
   std::size_t sure = 0;
   std::vector<Covering> coverings;    ///< by plan
-  std::vector<WalkedPart> walked;     ///< from the bookmark: of plans that were left
+  std::vector<WalkedPart> walked;     ///< from the bookmark: of plans that were left, or whose index is gone
   std::vector<Candidate> candidates;  ///< for `_explain` only
   Projection projection;
+  /// Where the page begins. nullopt: at the beginning, without what is in `walked`: the index of the request's bookmark
+  /// may no longer exist.
   std::optional<Bookmark> bookmark;
   bool reads_revision = false;          ///< a selector uses `_rev`
   std::uint64_t planned_documents = 0;  ///< in the scope, when it was planned

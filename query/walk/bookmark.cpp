@@ -1,5 +1,6 @@
 #include "query/walk/bookmark.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/byte_codec.h"
@@ -11,14 +12,17 @@ namespace {
 
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kVersionWithTurns = 2;
+constexpr std::uint8_t kVersionWithIndexes = 3;
 
 }  // namespace
 
 std::string Bookmark::encode() const {
   std::string bytes;
   ByteWriter writer(bytes);
-  const bool has_turns = spent > 0 || !left.empty();
-  writer.u8(has_turns ? kVersionWithTurns : kVersion);
+  const bool has_indexes =
+      !index.empty() || std::ranges::any_of(left, [](const Left& one) { return !one.index.empty(); });
+  const bool has_turns = has_indexes || spent > 0 || !left.empty();
+  writer.u8(has_indexes ? kVersionWithIndexes : has_turns ? kVersionWithTurns : kVersion);
   writer.u8(static_cast<std::uint8_t>(kind));
   writer.varint(branch);
   writer.sized_bytes(identity);
@@ -32,6 +36,10 @@ std::string Bookmark::encode() const {
       writer.sized_bytes(one.key);
     }
   }
+  if (has_indexes) {
+    writer.sized_bytes(index);
+    for (const Left& one : left) writer.sized_bytes(one.index);
+  }
   return seal_token(std::move(bytes));
 }
 
@@ -40,7 +48,7 @@ std::optional<Bookmark> Bookmark::decode(std::string_view text) {
   if (!bytes) return std::nullopt;
   ByteReader reader(*bytes);
   const std::uint8_t version = reader.u8();
-  if (version != kVersion && version != kVersionWithTurns) return std::nullopt;
+  if (version < kVersion || version > kVersionWithIndexes) return std::nullopt;
   Bookmark bookmark;
   bookmark.kind = static_cast<Kind>(reader.u8());
   switch (bookmark.kind) {
@@ -55,7 +63,7 @@ std::optional<Bookmark> Bookmark::decode(std::string_view text) {
   bookmark.branch = reader.varint();
   bookmark.identity = reader.sized_bytes();
   bookmark.key = reader.sized_bytes();
-  if (version == kVersionWithTurns) {
+  if (version >= kVersionWithTurns) {
     bookmark.spent = reader.varint();
     const std::uint64_t count = reader.varint();
     if (!reader.ok() || count > left_max) return std::nullopt;
@@ -65,6 +73,10 @@ std::optional<Bookmark> Bookmark::decode(std::string_view text) {
       one.down = reader.u8() != 0;
       one.key = reader.sized_bytes();
     }
+  }
+  if (version >= kVersionWithIndexes) {
+    bookmark.index = reader.sized_bytes();
+    for (Left& one : bookmark.left) one.index = reader.sized_bytes();
   }
   if (!reader.ok() || !reader.rest().empty()) return std::nullopt;
   return bookmark;

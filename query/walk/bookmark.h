@@ -13,8 +13,11 @@ namespace octavo::query {
 /// Format (bookmark of _find):
 ///   bookmark := version:u8 kind:u8 branch:varint identity:sized key:sized
 ///               [spent:varint count:varint (identity:sized down:u8 key:sized)*]
+///               [index:sized index:sized*]
 ///
-/// Version 1 lacks the part in brackets.
+/// Version 1 lacks both parts in brackets, version 2 the last one. It has descriptions (index of a continuation) of the
+/// index of `identity` and of the `count` others, for the case that one is deleted before the next page. Empty: that
+/// one cannot be replaced.
 ///
 /// The checksum detects accidents (a truncated or mixed-up text), not forgery: a forged bookmark can only name another
 /// starting point in what the client may read anyway, and is checked like any other input.
@@ -36,11 +39,15 @@ struct Bookmark {
     std::string identity;
     bool down = false;
     std::string key;
+    std::string index = {};  ///< as Bookmark::index
 
     bool operator==(const Left&) const = default;
   };
   static constexpr std::size_t left_max = 8;
   std::vector<Left> left;
+  /// The index that `identity` names, as text of GoneIndex: what was returned by it can be recognised when it no longer
+  /// exists. Empty: then the bookmark is refused.
+  std::string index = {};
 
   std::string encode() const;
   /// nullopt for any text that encode() did not make.

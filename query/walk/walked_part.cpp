@@ -1,15 +1,74 @@
 #include "query/walk/walked_part.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/byte_codec.h"
 #include "query/json/field_path.h"
+#include "query/plan/planner.h"
+#include "query/selector/match_budget.h"
 
 namespace octavo::query {
 
-bool WalkedPart::contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const {
+namespace {
+
+// The number of the first of `sides` that the document matches: a union returns it there. sides.size(): of none.
+Expected<std::size_t> first_matching_side(std::span<const Selector> sides, const IndexedDocument& document) {
+  std::string revision;
+  document.revision.append_to(revision);
+  MatchBudget budget(match_steps_per_document_max);
+  const SelectorSubject subject{
+      .body = document.body, .id = document.id, .rev = revision, .deleted = false, .attachments = {}};
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    OCTAVO_TRY(const bool is_match, matches_within(sides[i], subject, budget));
+    if (is_match) return i;
+  }
+  return sides.size();
+}
+
+std::unexpected<Error> bookmark_of_gone_index() {
+  return fail(ErrorCode::bad_request, "The bookmark belongs to an index that is not there any more.",
+              "invalid_bookmark");
+}
+
+Expected<WalkedPart> part_that_was_left(const Bookmark::Left& left, std::span<const Candidate> candidates,
+                                        const Selector& selector) {
+  WalkedPart part{.identity = left.identity, .index = {}, .ranges = {}, .down = left.down, .key = left.key};
+  auto gone = GoneIndex::from_text(left.index);
+  const bool is_side = gone && gone->side;
+  if (!is_side) {
+    if (left.identity.empty()) return part;
+    const auto found = std::ranges::find_if(candidates, [&](const Candidate& candidate) {
+      return candidate.index && candidate.index->definition->identity == left.identity;
+    });
+    if (found != candidates.end()) {
+      part.index = found->index->definition;
+      part.ranges = found->bounds.ranges;
+      return part;
+    }
+    if (!gone) return bookmark_of_gone_index();
+  } else {
+    part.sides = sides_of_union(selector);
+    if (*gone->side >= part.sides.size()) return bookmark_of_gone_index();
+    part.sides.erase(part.sides.begin() + static_cast<std::ptrdiff_t>(*gone->side) + 1, part.sides.end());
+  }
+  part.gone = std::move(gone);
+  return part;
+}
+
+}  // namespace
+
+Expected<bool> WalkedPart::contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const {
   const auto is_behind = [this](std::string_view entry) { return down ? entry >= key : entry < key; };
+  if (gone) {
+    if (!sides.empty()) {
+      OCTAVO_TRY(const std::size_t side, first_matching_side(sides, document));
+      if (side + 1 != sides.size()) return side < sides.size();
+    }
+    const auto entry = gone->entry_of(document);
+    return entry && is_behind(*entry);
+  }
   if (!index) return down ? document.id >= key : document.id <= key;
   // Some of the entries of an array may lie in other ranges.
   const auto is_walked = [this](std::string_view entry) {
@@ -49,21 +108,10 @@ std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedD
 }
 
 Expected<std::vector<WalkedPart>> walked_parts(std::span<const Bookmark::Left> left,
-                                               std::span<const Candidate> candidates) {
+                                               std::span<const Candidate> candidates, const Selector& selector) {
   std::vector<WalkedPart> parts;
   for (const Bookmark::Left& one : left) {
-    WalkedPart part{.identity = one.identity, .index = {}, .ranges = {}, .down = one.down, .key = one.key};
-    if (!one.identity.empty()) {
-      const auto found = std::ranges::find_if(candidates, [&](const Candidate& candidate) {
-        return candidate.index && candidate.index->definition->identity == one.identity;
-      });
-      if (found == candidates.end()) {
-        return fail(ErrorCode::bad_request, "The bookmark belongs to an index that is not there any more.",
-                    "invalid_bookmark");
-      }
-      part.index = found->index->definition;
-      part.ranges = found->bounds.ranges;
-    }
+    OCTAVO_TRY(auto part, part_that_was_left(one, candidates, selector));
     parts.push_back(std::move(part));
   }
   return parts;
@@ -92,9 +140,13 @@ std::string end_of(const Plan& plan) {
   return plan.descending ? ranges.front().begin : ranges.back().end;
 }
 
-bool was_walked(std::span<const WalkedPart> parts, const IndexedDocument& document) {
+Expected<bool> was_walked(std::span<const WalkedPart> parts, const IndexedDocument& document) {
   AutomaticIndex::Entries scratch;
-  return std::ranges::any_of(parts, [&](const WalkedPart& part) { return part.contains(document, scratch); });
+  for (const WalkedPart& part : parts) {
+    OCTAVO_TRY(const bool is_walked, part.contains(document, scratch));
+    if (is_walked) return true;
+  }
+  return false;
 }
 
 }  // namespace octavo::query

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,15 +11,18 @@
 #include "query/index/index_definition.h"
 #include "query/index/index_entry.h"
 #include "query/plan/plan.h"
+#include "query/selector/selector.h"
 #include "query/walk/bookmark.h"
+#include "query/walk/gone_index.h"
 #include "query/walk/index_walk.h"
 
 namespace octavo::query {
 
-/// How far a walk had come when the query left it for another plan. This alone decides what the walk has returned:
-/// every document with a current entry in the walked part of the index. So ties, directions, further columns and arrays
-/// need no special handling, and no set of ids is kept. In a walk in sort order, every remaining result sorts at or
-/// after the returned ones. A document that moves behind the walk meanwhile is missed, as in any walk by key.
+/// How far a walk had come when the query left it for another plan, or when its index was deleted. This alone decides
+/// what the walk has returned: every document with a current entry in the walked part of the index. So ties,
+/// directions, further columns and arrays need no special handling, and no set of ids is kept. In a walk in sort order,
+/// every remaining result sorts at or after the returned ones. A document that moves behind the walk meanwhile is
+/// missed, as in any walk by key.
 struct WalkedPart {
   /// A longer key would make long bookmarks: a walk at such a key is not left.
   static constexpr std::size_t key_bytes_max = 1'000;
@@ -30,8 +34,12 @@ struct WalkedPart {
   /// Index: the first key that is left (walking up), or the lowest one that was walked (walking down). Documents: the
   /// last id.
   std::string key;
+  /// The index no longer exists; it takes the place of `index`, and has a side if it was read for one.
+  std::optional<GoneIndex> gone = {};
+  std::vector<Selector> sides = {};  ///< of the union up to that one: earlier sides were walked completely
 
-  bool contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const;
+  /// Errors: too_large if the sides of the union are too expensive to test.
+  Expected<bool> contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const;
 };
 
 /// The document's current entries in the index, or in the path that `index` stands for. Empty: the filter of the index
@@ -39,10 +47,10 @@ struct WalkedPart {
 std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedDocument& document,
                                     AutomaticIndex::Entries& scratch);
 
-/// The parts that a bookmark names, with the indexes of the query's candidates. Errors: bad_request invalid_bookmark if
-/// an index no longer exists.
+/// The parts that a bookmark of a query for `selector` names, with the indexes of the query's candidates. Errors:
+/// bad_request invalid_bookmark if an index no longer exists and the bookmark does not describe it.
 Expected<std::vector<WalkedPart>> walked_parts(std::span<const Bookmark::Left> left,
-                                               std::span<const Candidate> candidates);
+                                               std::span<const Candidate> candidates, const Selector& selector);
 
 /// The part of `plan`, which has one branch, that lies behind `position`. nullopt: nothing was read yet.
 std::optional<WalkedPart> walked_part(const Plan& plan, const IndexPosition& position);
@@ -50,7 +58,7 @@ std::optional<WalkedPart> walked_part(const Plan& plan, const IndexPosition& pos
 /// The key behind all entries of `plan`, which has one branch, in the form that bookmarks use.
 std::string end_of(const Plan& plan);
 
-/// Whether one of `parts` contains the document.
-bool was_walked(std::span<const WalkedPart> parts, const IndexedDocument& document);
+/// Whether one of `parts` contains the document. Errors: as of WalkedPart::contains.
+Expected<bool> was_walked(std::span<const WalkedPart> parts, const IndexedDocument& document);
 
 }  // namespace octavo::query

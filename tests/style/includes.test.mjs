@@ -51,7 +51,7 @@ const allowed = {
     'query/design query/follow query/functions query/index query/index/catalog query/index/local query/json ' +
     'query/search query/view',
   'query/plan': 'query/collation query/index query/index/catalog query/json query/selector',
-  'query/walk': 'query/design query/index query/index/catalog query/index/local query/json query/plan',
+  'query/walk': 'query/design query/index query/index/catalog query/index/local query/json query/plan query/selector',
   'query/mango':
     'query/collation query/follow query/index query/index/catalog query/json query/plan query/search ' +
     'query/search/syntax query/selector query/walk',

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/token.h"
+
 using octavo::query::Bookmark;
 
 TEST_CASE("a bookmark comes back as it was") {
@@ -18,7 +20,21 @@ TEST_CASE("a bookmark comes back as it was") {
       bookmark.left.push_back({i % 2 ? "" : "fedcba9876543210", random() % 2 == 0, std::string(random() % 300, 'k')});
     }
     CHECK(Bookmark::decode(bookmark.encode()) == bookmark);
+    bookmark.index = "+j+\1a";
+    CHECK(Bookmark::decode(bookmark.encode()) == bookmark);
+    bookmark.index.clear();
+    bookmark.left.push_back({"fedcba9876543210", true, "k", "-j+\1b"});
+    CHECK(Bookmark::decode(bookmark.encode()) == bookmark);
   }
+}
+
+TEST_CASE("a bookmark without descriptions of its indexes is encoded as before they were introduced") {
+  Bookmark bookmark{Bookmark::Kind::index, 0, "identity", "key", {}, {}};
+  CHECK(octavo::open_token(bookmark.encode())->front() == 1);
+  bookmark.left.push_back({"another", false, "key"});
+  CHECK(octavo::open_token(bookmark.encode())->front() == 2);
+  bookmark.left.front().index = "+j+\1a";
+  CHECK(octavo::open_token(bookmark.encode())->front() == 3);
 }
 
 TEST_CASE("a bookmark that names too many plans is refused") {
