@@ -164,6 +164,20 @@ TEST_CASE("$regex searches strings") {
   CHECK_FALSE(matches(R"({"a":{"$regex":"4"}})", R"({"a":42})"));
 }
 
+TEST_CASE("$regex takes patterns that other engines read differently as PCRE does") {
+  const auto finds = [](const std::string& pattern, const std::string& text) {
+    return matches(R"({"a":{"$regex":")" + pattern + R"("}})", R"({"a":")" + text + R"("})");
+  };
+  CHECK(finds("[[:punct:]]b", "a+b"));
+  CHECK_FALSE(finds("[[:punct:]]b", "ab"));
+  CHECK(finds("^[a&&b]$", "b"));
+  CHECK(finds("^[a&&b]$", "&"));
+  CHECK(finds("^[^[]+$", "{x}"));
+  CHECK_FALSE(finds("^[^[]+$", "x[0]"));
+  CHECK(finds("a{,2}", "a{,2}"));
+  CHECK(finds("(?P<n>a)(?P=n)", "baab"));
+}
+
 TEST_CASE("a hostile pattern ends soon and does not match") {
   const std::string document = R"({"a":")" + std::string(5000, 'a') + R"(b"})";
   const auto begin = std::chrono::steady_clock::now();
@@ -178,6 +192,9 @@ TEST_CASE("$beginsWith compares bytes") {
   CHECK_FALSE(matches(R"({"a":{"$beginsWith":"foo"}})", R"({"a":"Food"})"));
   CHECK_FALSE(matches(R"({"a":{"$beginsWith":"foo"}})", R"({"a":"fo"})"));
   CHECK_FALSE(matches(R"({"a":{"$beginsWith":"4"}})", R"({"a":42})"));
+  // CouchDB finds none of these: there the last character of the prefix must be a whole grapheme.
+  CHECK(matches(R"({"a":{"$beginsWith":"e"}})", R"({"a":"e\u0301x"})"));
+  CHECK(matches(R"({"a":{"$beginsWith":"a\r"}})", R"({"a":"a\r\nb"})"));
 }
 
 TEST_CASE("$all needs every argument among the elements") {
@@ -245,6 +262,15 @@ TEST_CASE("inside $elemMatch a negation is a plain one") {
   CHECK(matches(R"({"a":{"$elemMatch":{"$not":{"x":5}}}})", R"({"a":[{}]})"));
   CHECK(matches(R"({"a":{"$elemMatch":{"$nor":[{"x":5}]}}})", R"({"a":[{"x":5},{"x":6}]})"));
   CHECK_FALSE(matches(R"({"a":{"$elemMatch":{"$nor":[{"x":5}]}}})", R"({"a":[{"x":5}]})"));
+}
+
+TEST_CASE("$nor of values works inside $elemMatch, $allMatch and $keyMapMatch, where it never matches in CouchDB") {
+  CHECK(matches(R"({"a":{"$elemMatch":{"$nor":[{"$eq":1}]}}})", R"({"a":[1,5]})"));
+  CHECK_FALSE(matches(R"({"a":{"$elemMatch":{"$nor":[{"$eq":1}]}}})", R"({"a":[1]})"));
+  CHECK(matches(R"({"a":{"$allMatch":{"$nor":[{"$eq":2},{"$gt":5}]}}})", R"({"a":[1,5]})"));
+  CHECK_FALSE(matches(R"({"a":{"$allMatch":{"$nor":[{"$eq":2},{"$gt":5}]}}})", R"({"a":[1,2]})"));
+  CHECK(matches(R"({"a":{"$keyMapMatch":{"$nor":[{"$eq":"x"}]}}})", R"({"a":{"x":1,"y":2}})"));
+  CHECK_FALSE(matches(R"({"a":{"$keyMapMatch":{"$nor":[{"$eq":"x"}]}}})", R"({"a":{"x":1}})"));
 }
 
 TEST_CASE("_id and _rev are fields") {
