@@ -247,6 +247,8 @@ TEST_CASE("parts of dates") {
   CHECK(
       value_of("[IS_DATETIME('2024-12-12Z'), IS_DATETIME('2024-12-12 20:21:25.5'), IS_DATETIME('2024-12-12T20:21')]") ==
       "[true,true,false]");
+  CHECK(value_of("[YEAR('2024-12-12Z'), DAY('2024-12-12 20:21:25Z'), YEAR('2024-12-12T20:21') ?? 'none']") ==
+        R"([2024,12,"none"])");
   CHECK(value_of("[YEAR('2016-05-29'), MONTH('2016-05-29'), DAY('2016-05-29'), IS_DATETIME('2016-13-01')]") ==
         "[2016,5,29,false]");
 }

@@ -22,3 +22,15 @@ TEST_CASE("numbers that are equal are one text, however they were written") {
   CHECK(db.ask("SELECT DISTINCT VALUE TOSTRING(c.n) FROM c") == R"(["5"])");
   CHECK(db.ask("SELECT VALUE COUNT(1) FROM c GROUP BY TOSTRING(c.o)") == "[2]");
 }
+
+TEST_CASE("the text of a stored number is that of its value, also in conditions and in what contains it") {
+  SqlFixture db;
+  db.put("a", R"({"n":5.0})");
+  db.put("b", R"({"n":5})");
+  db.put("c", R"({"n":-0.0})");
+  db.put("d", R"({"n":1e3,"list":[1e3,{"x":0.10000000000000000001}]})");
+  db.put("e", R"({"n":0.10000000000000000001})");
+  CHECK(db.ask("SELECT VALUE c._id FROM c WHERE TOSTRING(c.n) = '5'") == R"(["a","b"])");
+  CHECK(db.ask("SELECT VALUE TOSTRING(c.n) FROM c WHERE c._id > 'b'") == R"(["0","1000","0.1"])");
+  CHECK(db.ask("SELECT VALUE TOSTRING(c.list) FROM c") == R"(["[1000,{\"x\":0.1}]"])");
+}
