@@ -171,6 +171,13 @@ describe('resources of the Cosmos door', () => {
     assert.equal(resources[0].maxExclusive, resources[1].minInclusive);
   });
 
+  test('a container has a physical partition for each 10,000 RU/s, not 6,000 as on Azure', async () => {
+    for (const [throughput, ranges] of [[10_000, 1], [18_000, 2]]) {
+      const container = await newContainer(client, { throughput });
+      assert.equal((await container.readPartitionKeyRanges().fetchAll()).resources.length, ranges, `${throughput} RU/s`);
+    }
+  });
+
   test('permissions give tokens, which open what they name and nothing else', async () => {
     const container = await newContainer(client);
     const other = await newContainer(client);

@@ -90,6 +90,24 @@ describe('_index', () => {
     assert.equal((await list()).total_rows, 1);
   });
 
+  test('pages go on when the index that they are read by is deleted', async () => {
+    const own = await server.database();
+    await server.fill(own, Array.from({ length: 60 }, (_, i) => ({ _id: `d${100 + i}`, n: (i * 7) % 60 })));
+    expectStatus(await server.post(`/${own}/_index`, { index: { fields: ['n'] }, ddoc: 'by-n', name: 'n' }), 200);
+    const query = { selector: { n: { $gte: 20 } }, sort: [{ n: 'desc' }], fields: ['n'], limit: 7 };
+    const explained = expectStatus(await server.post(`/${own}/_explain`, query), 200);
+    assert.equal(explained.index.name, 'n');
+    const found = [];
+    for (let bookmark, pages = 0; pages < 20; ++pages) {
+      const body = expectStatus(await server.post(`/${own}/_find`, { ...query, bookmark }), 200);
+      found.push(...body.docs.map((doc) => doc.n));
+      bookmark = body.bookmark;
+      if (pages === 1) expectStatus(await server.delete(`/${own}/_index/by-n/json/n`), 200);
+      if (body.docs.length < query.limit) break;
+    }
+    assert.deepEqual(found, Array.from({ length: 40 }, (_, i) => 59 - i));
+  });
+
   test('a deleted index is no longer used', async () => {
     await fresh();
     await server.fill(db, [{ _id: 'x', a: 1 }]);

@@ -83,6 +83,15 @@ describe('time to live of documents', () => {
     assert.equal(expectStatus(await server.get(`/${db}/a`), 200).ttl, 1);
   });
 
+  test('a whole number of seconds may be written in any way', async () => {
+    const db = await server.database('ttl=-1');
+    const docs = [['a', '1.0'], ['b', '1e0'], ['c', '10e-1'], ['d', '1e3'], ['e', '-1.0'], ['f', '1.5']].map(([id, ttl]) => `{"_id":"${id}","ttl":${ttl}}`);
+    expectStatus(await server.post(`/${db}/_bulk_docs`, `{"docs":[${docs}]}`), 201);
+    await sleep(2100);
+    const listed = expectStatus(await server.get(`/${db}/_all_docs`), 200);
+    assert.deepEqual(listed.rows.map((row) => row.id), ['d', 'e', 'f']);
+  });
+
   for (const kind of ['partitioned=true', 'q=2']) {
     test(`a document ends after its database's time, or its own, or never (${kind})`, async () => {
       const db = await server.database(`${kind}&ttl=1`);

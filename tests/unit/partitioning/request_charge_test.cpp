@@ -40,6 +40,11 @@ TEST_CASE("a query costs at least two to three request units in each physical pa
   CHECK(charge_of_scan({.partitions = 36}) == Approx(36 * one));
 }
 
+TEST_CASE("a physical partition without relevant data costs what docs/request-units.md says") {
+  CHECK(charge_of_scan({.predicates = 1}) == Approx(3.5));
+  CHECK(charge_of_scan({.partitions = 36, .predicates = 1}) == Approx(36 * 3.5));
+}
+
 TEST_CASE("predicates cost in each partition, documents once") {
   const ScanWork wide{.partitions = 10, .predicates = 2, .keys = 5, .documents = 5};
   const ScanWork narrow{.partitions = 1, .predicates = 2, .keys = 5, .documents = 5};
