@@ -104,5 +104,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   forged.key = in.rest();
   require(Bookmark::decode(forged.encode()) == forged, "a bookmark survives being written and read");
   check_reply(database.find(shape >> 2, forged.encode()));
+  // The same position in an index that is gone.
+  static constexpr std::string_view indexes[] = {"+j+\1a", "-j-\1b-\1a", "+p", "|\1+j+\1b"};
+  forged.identity = "gone";
+  forged.index = indexes[more >> 4 & 3];
+  require(Bookmark::decode(forged.encode()) == forged, "a bookmark survives being written and read");
+  check_reply(database.find(shape >> 2, forged.encode()));
   return 0;
 }
