@@ -1,5 +1,7 @@
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -19,8 +21,8 @@ class ByteWriter {
  public:
   explicit ByteWriter(std::string& out) : out_(out) {}
   void u8(std::uint8_t value) { out_.push_back(static_cast<char>(value)); }
-  void u64(std::uint64_t value) { fixed(value, 8); }
-  void u48(std::uint64_t value) { fixed(value, 6); }
+  void u64(std::uint64_t value) { fixed<8>(value); }
+  void u48(std::uint64_t value) { fixed<6>(value); }
   void varint(std::uint64_t value) {
     while (value >= 0x80) {
       u8(static_cast<std::uint8_t>(value | 0x80));
@@ -35,8 +37,12 @@ class ByteWriter {
   }
 
  private:
-  void fixed(std::uint64_t value, int size) {
-    for (int i = 0; i < size; ++i) out_.push_back(static_cast<char>(value >> (8 * i)));
+  template <std::size_t size>
+  void fixed(std::uint64_t value) {
+    if constexpr (std::endian::native == std::endian::big) value = std::byteswap(value);
+    char raw[sizeof value];
+    std::memcpy(raw, &value, sizeof value);
+    out_.append(raw, size);
   }
   std::string& out_;
 };
@@ -48,11 +54,16 @@ class ByteReader {
   bool ok() const { return ok_; }
   std::string_view rest() const { return in_; }
   std::uint8_t u8() {
-    const std::string_view value = bytes(1);
-    return value.empty() ? std::uint8_t{0} : static_cast<std::uint8_t>(value[0]);
+    if (in_.empty()) {
+      ok_ = false;
+      return 0;
+    }
+    const auto value = static_cast<std::uint8_t>(in_.front());
+    in_.remove_prefix(1);
+    return value;
   }
-  std::uint64_t u64() { return fixed(8); }
-  std::uint64_t u48() { return fixed(6); }
+  std::uint64_t u64() { return fixed<8>(); }
+  std::uint64_t u48() { return fixed<6>(); }
   std::uint64_t varint() {
     std::uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
@@ -69,20 +80,20 @@ class ByteReader {
       in_ = {};
       return {};
     }
-    const std::string_view value = in_.substr(0, size);
+    const std::string_view value(in_.data(), size);
     in_.remove_prefix(size);
     return value;
   }
   std::string_view sized_bytes() { return bytes(varint()); }
 
  private:
-  std::uint64_t fixed(std::size_t size) {
+  template <std::size_t size>
+  std::uint64_t fixed() {
     const std::string_view raw = bytes(size);
     std::uint64_t value = 0;
-    for (std::size_t i = 0; i < raw.size(); ++i) {
-      value |= static_cast<std::uint64_t>(static_cast<unsigned char>(raw[i])) << (8 * i);
-    }
-    return value;
+    if (raw.empty()) return value;
+    std::memcpy(&value, raw.data(), size);
+    return std::endian::native == std::endian::big ? std::byteswap(value) : value;
   }
   std::string_view in_;
   bool ok_ = true;
@@ -90,7 +101,10 @@ class ByteReader {
 
 /// Big-endian, so that keys sort by value.
 inline void append_key_u64(std::string& out, std::uint64_t value) {
-  for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
+  if constexpr (std::endian::native == std::endian::little) value = std::byteswap(value);
+  char bytes[sizeof value];
+  std::memcpy(bytes, &value, sizeof value);
+  out.append(bytes, sizeof value);
 }
 inline std::uint64_t read_key_u64(std::string_view key) {
   std::uint64_t value = 0;
