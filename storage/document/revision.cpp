@@ -14,7 +14,16 @@ namespace {
 
 /// Leaves room for more edits than can ever follow: a generation never wraps around to zero.
 constexpr std::uint64_t kGenerationMax = std::numeric_limits<std::int64_t>::max();
-constexpr char kHexDigits[] = "0123456789abcdef";
+
+using HexPair = std::array<char, 2>;
+
+/// The two hexadecimal digits of each byte: half the work of one digit at a time.
+constexpr std::array<HexPair, 256> hex_pairs = [] {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::array<HexPair, 256> pairs{};
+  for (std::size_t byte = 0; byte < pairs.size(); ++byte) pairs[byte] = {digits[byte >> 4], digits[byte & 15]};
+  return pairs;
+}();
 
 // append_text never writes upper case, so a hash with such digits stays text.
 int lower_hex_value(char c) {
@@ -67,18 +76,18 @@ RevisionHash RevisionHash::from_bytes(std::string_view bytes, bool is_digest) {
   return hash;
 }
 
+char* RevisionHash::write_text(char* out) const {
+  OCTAVO_ASSERT(!digest_ || size_ == kDigestBytes);
+  if (!digest_) return std::copy_n(bytes_.data(), size_, out);
+  for (std::size_t i = 0; i < kDigestBytes; ++i) {
+    std::memcpy(out + 2 * i, hex_pairs[static_cast<unsigned char>(bytes_[i])].data(), 2);
+  }
+  return out + 2 * kDigestBytes;
+}
+
 void RevisionHash::append_text(std::string& out) const {
-  if (!digest_) {
-    out.append(bytes());
-    return;
-  }
-  char text[2 * RevisionHash::kDigestBytes];
-  for (std::size_t i = 0; i < RevisionHash::kDigestBytes; ++i) {
-    const auto byte = static_cast<unsigned char>(bytes_[i]);
-    text[2 * i] = kHexDigits[byte >> 4];
-    text[2 * i + 1] = kHexDigits[byte & 15];
-  }
-  out.append(text, sizeof(text));
+  char text[kTextBytesMax];
+  out.append(text, write_text(text));
 }
 
 Expected<Revision> Revision::parse(std::string_view text) {
@@ -96,11 +105,11 @@ Expected<Revision> Revision::parse(std::string_view text) {
 }
 
 void Revision::append_to(std::string& out) const {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof(digits), generation).ptr;
-  out.append(digits, end);
-  out.push_back('-');
-  hash.append_text(out);
+  constexpr std::size_t digits_max = 20;
+  char text[digits_max + 1 + RevisionHash::kTextBytesMax];
+  char* end = std::to_chars(text, text + digits_max, generation).ptr;
+  *end++ = '-';
+  out.append(text, hash.write_text(end));
 }
 
 std::string Revision::to_string() const {

@@ -17,6 +17,7 @@ class RevisionHash {
  public:
   static constexpr std::size_t kTextBytesMax = 32;
   static constexpr std::size_t kDigestBytes = 16;
+  static_assert(2 * kDigestBytes <= kTextBytesMax);
 
   RevisionHash() = default;
   static RevisionHash from_digest(const std::array<unsigned char, kDigestBytes>& digest);
@@ -28,6 +29,8 @@ class RevisionHash {
   bool is_digest() const { return digest_; }
   std::string_view bytes() const { return {bytes_.data(), size_}; }
   void append_text(std::string& out) const;
+  /// Writes the text, which has at most kTextBytesMax bytes, and returns its end.
+  char* write_text(char* out) const;
 
   /// CouchDB's order: bytewise over the raw (decoded) bytes.
   std::strong_ordering operator<=>(const RevisionHash& other) const { return bytes() <=> other.bytes(); }
