@@ -1,6 +1,9 @@
 // Makes results of the matching documents of a _find: at once, or at the end if they are sorted or aggregated.
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -17,6 +20,12 @@ namespace {
 using partitioning::ScanState;
 
 constexpr double kScanWarningRatio = 10;  // CouchDB's index_scan_warning_threshold
+
+// Views, as these texts are appended for each result: their sizes need not be counted.
+constexpr std::string_view result_separator = ",\n";
+constexpr std::string_view id_member = R"({"_id":)";
+constexpr std::string_view revision_member = R"(,"_rev":)";
+constexpr std::string_view conflicts_member = R"(,"_conflicts":)";
 
 void append_json_array(std::string& out, const std::vector<std::string>& items) {
   out += '[';
@@ -38,7 +47,7 @@ Expected<FindExecution::Flow> FindExecution::emit(const Result& result, std::str
     --skip_left_;
     return Flow::next;
   }
-  if (!first_) output_ += ",\n";
+  if (!first_) output_ += result_separator;
   first_ = false;
   OCTAVO_TRY_VOID(append_result(output_, result));
   ++statistics_.results_returned;
@@ -99,22 +108,24 @@ Expected<void> FindExecution::append_result(std::string& out, const Result& resu
   OCTAVO_TRY_VOID(append_conflicts(conflicts, document, *result.snapshot, has_conflicts));
 
   if (prepared_->projection.whole()) {
-    out += "{\"_id\":";
+    out += id_member;
     append_json_string(out, document.id);
-    out += ",\"_rev\":\"";
+    out += revision_member;
     // Only a replicated revision can have a hash that is text, and so characters to escape.
     if (document.revision.hash.is_digest()) {
+      out += '"';
       document.revision.append_to(out);
       out += '"';
     } else {
-      out.pop_back();
       append_json_string(out, document.revision.to_string());
     }
-    if (document.body.size() > 2) {
-      out += ',';
-      out.append(document.body.substr(1, document.body.size() - 2));
+    const std::string_view members = document.body.substr(1);  // with the closing brace
+    if (members.size() > 1) out += ',';
+    if (!has_conflicts) {
+      out.append(members);
+      return {};
     }
-    if (has_conflicts) out.append(",\"_conflicts\":").append(conflicts);
+    out.append(members.substr(0, members.size() - 1)).append(conflicts_member).append(conflicts);
     out += '}';
     return {};
   }
@@ -207,7 +218,7 @@ Expected<FindExecution::Flow> FindExecution::keep_for_sort(simdjson::dom::elemen
 ScanState FindExecution::write_sorted() {
   for (; sorted_position_ < sorted_.size(); ++sorted_position_) {
     if (output_.size() >= find_output_bytes_max) return ScanState::more;
-    if (!first_) output_ += ",\n";
+    if (!first_) output_ += result_separator;
     first_ = false;
     output_ += sorted_[sorted_position_].text;
     ++statistics_.results_returned;
