@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "api/couch/call/sliced_reply.h"
 #include "api/http/charge_limit.h"
+#include "base/error.h"
 #include "partitioning/scan.h"
 #include "partitioning/throughput/request_charge.h"
 
@@ -15,7 +17,7 @@ namespace octavo::api::couch {
 /// `{"docs":[…],"bookmark":…,…}` around the results of `_find` or `_sql`.
 ///
 /// `Query` is a running query: what it needs, and
-///   execution                  FindExecution or SqlExecution
+///   execution                  FindExecution or SqlExecution; its output is exchanged with the reply while it runs
 ///   charge(bytes) const        request units spent so far, when `bytes` of results were produced
 ///   append_tail(out) const     appends the members after `docs`, each with a comma before it
 ///   may_take_long() const      as the call of SliceProducer
@@ -31,16 +33,16 @@ class QueryReply final : public SliceProducer {
   double charge(std::uint64_t bytes) const override { return query_.charge(bytes); }
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
-    OCTAVO_TRY(const auto state, run(budget));
-    std::string& results = query_.execution.output();
-    // Append the head only with the first results, so that an earlier error gets an ordinary reply.
-    if (!begun_ && results.empty() && state == partitioning::ScanState::more) return false;
-    if (!begun_) out += "{\"docs\":[\n";
-    begun_ = true;
-    out += results;
-    bytes_ += results.size();
-    results.clear();
-    if (state == partitioning::ScanState::more) return false;
+    if (!begun_) begin(out);
+    const std::size_t before = out.size();
+    // The execution appends to the reply itself, so results are not copied.
+    std::string& output = query_.execution.output();
+    output.swap(out);
+    const Expected<partitioning::ScanState> state = run(budget, before);
+    output.swap(out);
+    if (!state) return std::unexpected(state.error());
+    bytes_ += out.size() - before;
+    if (*state == partitioning::ScanState::more) return false;
     out += "\n]";
     query_.append_tail(out);
     if (stopped_) out += ",\n\"stopped\":\"max_request_charge\"";
@@ -49,9 +51,18 @@ class QueryReply final : public SliceProducer {
   }
 
  private:
-  Expected<partitioning::ScanState> run(partitioning::ScanBudget budget) {
+  // An error gets an ordinary reply all the same, as long as no piece was sent.
+  void begin(std::string& out) {
+    constexpr std::size_t usual_bytes = 16 * 1024;  // a page of 25 small documents is written without a reallocation
+    out.reserve(usual_bytes);
+    out += "{\"docs\":[\n";
+    begun_ = true;
+  }
+
+  // `before`: size of the output before this slice; those bytes are not results, or are in `bytes_` already.
+  Expected<partitioning::ScanState> run(partitioning::ScanBudget budget, std::size_t before) {
     if (!most_) return query_.execution.run(budget);
-    const auto charged = [this] { return charge(bytes_ + query_.execution.output().size()); };
+    const auto charged = [&] { return charge(bytes_ + query_.execution.output().size() - before); };
     return run_within_charge(query_.execution, budget, *most_, charged, stopped_);
   }
 
