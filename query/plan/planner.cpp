@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -141,8 +142,7 @@ bool Planner::better(const Candidate& a, const Candidate& b, double cost_a, doub
 }
 
 void Planner::rank(std::vector<Candidate>& candidates, std::size_t chosen) const {
-  Candidate winner = candidates[chosen];
-  winner.chosen = true;
+  const Candidate& winner = candidates[chosen];
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     Candidate& candidate = candidates[i];
     if (i == chosen) {
@@ -174,11 +174,22 @@ void Planner::rank(std::vector<Candidate>& candidates, std::size_t chosen) const
     if (candidate.reason == "field_mismatch" || candidate.reason == "not_built") return 3;
     return candidate.reason == "scope_mismatch" ? 4 : 5;
   };
-  std::ranges::stable_sort(candidates, [&](const Candidate& a, const Candidate& b) {
-    if (group(a) != group(b)) return group(a) < group(b);
-    return group(a) == 1 && a.most < b.most;
+  // Sorts numbers and moves each candidate once: candidates are large.
+  std::vector<std::size_t> order(candidates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+    const int group_a = group(candidates[a]);
+    const int group_b = group(candidates[b]);
+    if (group_a != group_b) return group_a < group_b;
+    return group_a == 1 && candidates[a].most < candidates[b].most;
   });
-  for (std::size_t i = 0; i < candidates.size(); ++i) candidates[i].ranking = i;
+  std::vector<Candidate> ranked;
+  ranked.reserve(candidates.size());
+  for (const std::size_t number : order) {
+    ranked.push_back(std::move(candidates[number]));
+    ranked.back().ranking = ranked.size() - 1;
+  }
+  candidates = std::move(ranked);
 }
 
 // Applies use_index: if the named index can be used, the others are excluded.

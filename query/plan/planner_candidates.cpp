@@ -187,17 +187,18 @@ bool Planner::needs_recheck(const Candidate& candidate, const Selector& selector
   if (selector.needs_whole_document()) return true;
   const IndexDefinition& definition = *candidate.index->definition;
   for (const FieldPath& path : selector.fields_used()) {
-    const FieldConstraint wanted = selector.constraint_for(path);
-    if (!wanted.exact) return true;
     bool told = false;
     for (std::size_t i = 0; i < candidate.bounds.columns_used; ++i) {
       told = told || (definition.fields[i].path == path && candidate.bounds.column_exact[i]);
     }
-    if (!told && definition.partial_filter) {
-      const FieldConstraint filtered = definition.partial_filter->constraint_for(path);
-      told = is_subset(filtered, wanted, path.is("_id") ? BoundOrder::raw : BoundOrder::collation);
-    }
-    if (!told) return true;
+    // Only an exact constraint makes an exact column. An empty one has no ranges, and may not be exact.
+    if (told && !candidate.bounds.ranges.empty()) continue;
+    if (!told && !definition.partial_filter) return true;
+    const FieldConstraint wanted = selector.constraint_for(path);
+    if (!wanted.exact) return true;
+    if (told) continue;
+    const FieldConstraint filtered = definition.partial_filter->constraint_for(path);
+    if (!is_subset(filtered, wanted, path.is("_id") ? BoundOrder::raw : BoundOrder::collation)) return true;
   }
   return false;
 }

@@ -3,6 +3,8 @@
 namespace octavo::query {
 
 SortFit fit_sort(const IndexDefinition& index, const IndexBounds& bounds, const std::vector<OrderedField>& sort) {
+  // Most queries have no order.
+  if (sort.empty()) return {.serves = true};
   std::vector<OrderedField> columns;
   for (std::size_t i = 0; i < index.fields.size(); ++i) columns.push_back(index.fields[i]);
   if (const auto id = FieldPath::parse("_id")) columns.push_back({*id, false});
