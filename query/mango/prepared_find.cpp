@@ -1,6 +1,7 @@
 #include "query/mango/prepared_find.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -183,17 +184,18 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> FindPreparation::plan(FindRe
   choose_pin(**prepared, scope);
   std::vector<Bookmark::Left> left;
   if ((*prepared)->bookmark) left = (*prepared)->bookmark->left;
-  StorageStatistics statistics(*database_, request.partition);
+  std::optional<StorageStatistics> statistics;
   BuildPatience patience{.time = kBuildPatience};
   if (!request.use_index.empty()) patience = {.time = kNamedBuildPatience, .needs_index = true};
   if (!request.update) patience = {.time = {}};
   PlannerResult planned;
   while (true) {
+    statistics.emplace(*database_, request.partition);
     const auto plan_now = [&] {
-      auto plans = plan_query(plan_request, *catalog, scope, statistics);
+      auto plans = plan_query(plan_request, *catalog, scope, *statistics);
       const bool is_gone = !plans && plans.error().word == "invalid_bookmark";
       if (!is_gone || !leave_gone_index(**prepared, *catalog, scope, left)) return plans;
-      return plan_query(plan_request, *catalog, scope, statistics);
+      return plan_query(plan_request, *catalog, scope, *statistics);
     };
     OCTAVO_CO_TRY(planned, co_await work_on_find(*database_, body_.size(), plan_now));
     const IndexView* waiting = find_unbuilt(planned.plans[planned.sure], scope);
@@ -202,7 +204,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> FindPreparation::plan(FindRe
   }
   if (explain_) (*prepared)->candidates = planned.candidates;
   OCTAVO_CO_TRY_VOID(finish(**prepared, std::move(planned), left));
-  if (const auto documents = statistics.documents()) (*prepared)->planned_documents = documents->count;
+  if (const auto documents = statistics->documents()) (*prepared)->planned_documents = documents->count;
   const bool may_lapse = std::ranges::any_of((*prepared)->plans, &Plan::order_may_lapse);
   std::shared_ptr<const PreparedFind> result = std::move(*prepared);
   // A partition named in the body is part of the text; one in the URL is not, and is passed again with each run.

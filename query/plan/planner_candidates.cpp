@@ -222,6 +222,7 @@ bool Planner::is_covering(const Candidate& candidate, const Selector& selector) 
 
 Expected<std::vector<Candidate>> Planner::examine_all(const Condition& condition) {
   std::vector<Candidate> candidates;
+  candidates.reserve(1 + catalog_.indexes.size());
   candidates.push_back(examine_primary(condition.selector));
   for (const IndexView& view : catalog_.indexes) {
     OCTAVO_TRY(auto candidate, examine(view, condition));

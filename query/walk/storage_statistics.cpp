@@ -34,6 +34,7 @@ Expected<RowCount> count_rows(IndexReader& reader, const KeyRange& range, std::u
 }  // namespace
 
 Expected<StorageStatistics::Documents> StorageStatistics::documents() {
+  if (documents_) return *documents_;
   storage::DocumentStatistics found;
   if (partition_key_.empty()) {
     OCTAVO_TRY(found, database_.statistics());
@@ -42,7 +43,8 @@ Expected<StorageStatistics::Documents> StorageStatistics::documents() {
     OCTAVO_TRY(found, snapshot.statistics_of(partition_key_));
   }
   const auto count = static_cast<double>(std::max<std::uint64_t>(found.document_count, 1));
-  return Documents{found.document_count, static_cast<double>(found.external_bytes) / count};
+  documents_ = Documents{found.document_count, static_cast<double>(found.external_bytes) / count};
+  return *documents_;
 }
 
 bool StorageStatistics::are_as_planned(std::uint64_t planned_documents) {

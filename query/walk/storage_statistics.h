@@ -12,6 +12,8 @@ namespace octavo::query {
 
 /// The planner's view of a real database: short reads on the calling thread. Sizes of ranges are estimated
 /// (storage::ReadTransaction::rows_estimate); where that is not possible, entries are counted.
+///
+/// Remembers the number of documents once it was read: for one planning, make another for the next.
 class StorageStatistics : public PlannerStatistics {
  public:
   /// `partition_key` empty: the whole database, or its physical partition `partition_id`.
@@ -40,6 +42,7 @@ class StorageStatistics : public PlannerStatistics {
   std::string partition_key_;
   std::optional<std::size_t> partition_id_;
   storage::Closeness closeness_ = storage::Closeness::rough;
+  std::optional<Documents> documents_;
 };
 
 }  // namespace octavo::query

@@ -271,9 +271,10 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(MangoIndexes& ind
   if (task.ready) co_return Result(task.prepared);
   OCTAVO_CO_TRY(auto catalog, indexes.catalog());
   PlannerScope& planner_scope = task.planner_scope;
-  StorageStatistics statistics(*database, prepared.scope.partition_key, prepared.scope.physical_partition);
+  std::optional<StorageStatistics> statistics;
   while (true) {
-    auto planned = plan_task(task, *catalog, statistics);
+    statistics.emplace(*database, prepared.scope.partition_key, prepared.scope.physical_partition);
+    auto planned = plan_task(task, *catalog, *statistics);
     if (!planned) co_return Result(std::unexpected(planning_error(task, planned.error())));
     keep_plans(*planned, planner_scope, prepared);
     const IndexView* waiting = find_unbuilt(prepared.sure_plan(), planner_scope);
@@ -287,7 +288,7 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(MangoIndexes& ind
   OCTAVO_CO_TRY_VOID(finish_planning(task, catalog->generation));
   prepared.keepable = !prepared.continuation && !planner_scope.ignore_unbuilt && !planning.explain &&
                       !planning.ignore_global && !prepared.plan().order_may_lapse;
-  if (const auto documents = statistics.documents()) prepared.planned_documents = documents->count;
+  if (const auto documents = statistics->documents()) prepared.planned_documents = documents->count;
   co_return Result(task.prepared);
 }
 
