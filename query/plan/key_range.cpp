@@ -62,6 +62,11 @@ Segment segment_of(const IndexDefinition& index, const Interval& interval, const
   const bool first_inclusive = field.descending ? interval.upper_inclusive : interval.lower_inclusive;
   const auto& last = field.descending ? interval.lower : interval.upper;
   const bool last_inclusive = field.descending ? interval.lower_inclusive : interval.upper_inclusive;
+  if (!index.automatic && interval.is_point()) {  // both bounds have the same key
+    segment.begin = bound_of(index, field, *first, field.descending).key;
+    segment.end = segment.begin + kAfterKey;
+    return segment;
+  }
   if (first) {
     Bound bound = bound_of(index, field, *first, field.descending);
     segment.begin = std::move(bound.key);
