@@ -24,7 +24,7 @@ std::unexpected<Error> bad(std::string_view word, std::string reason) {
 // Reads the known members of a request one by one. Any other member is an invalid key (check_rest).
 class Members {
  public:
-  explicit Members(const json::object& object) : object_(object) {}
+  explicit Members(const json::object& object) : object_(object) { taken_.reserve(known_max); }
 
   const json::value* take(std::string_view name) {
     taken_.push_back(name);
@@ -63,6 +63,8 @@ class Members {
   }
 
  private:
+  static constexpr std::size_t known_max = 24;  // a request has fewer known members
+
   const json::object& object_;
   std::vector<std::string_view> taken_;
 };

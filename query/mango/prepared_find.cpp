@@ -162,7 +162,7 @@ Task<Expected<FindRequest>> FindPreparation::parse() const {
   const auto parse_body = [this] {
     return parse_find_request(body_, partition_key_, database_->engine().settings().find_limit_default);
   };
-  co_return co_await work_on_find(*database_, body_.size(), parse_body);
+  return work_on_find(*database_, body_.size(), parse_body);
 }
 
 Task<Expected<std::shared_ptr<const PreparedFind>>> FindPreparation::plan(FindRequest parsed) const {
