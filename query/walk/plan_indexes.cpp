@@ -11,16 +11,26 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::minutes kUpdatePatience{5};
 
-std::vector<std::shared_ptr<GlobalIndex>> global_indexes_of(const std::vector<Plan>& plans) {
-  std::vector<std::shared_ptr<GlobalIndex>> indexes;
+// Calls `visit` with each global index that the plans read, until it returns true; returns whether it did.
+template <class Visit>
+bool any_global_index(std::span<const Plan> plans, Visit visit) {
   for (const Plan& plan : plans) {
     for (const Branch& branch : plan.branches) {
-      if (branch.index && branch.index->global) indexes.push_back(branch.index->global);
+      if (branch.index && branch.index->global && visit(branch.index->global)) return true;
       for (const LeapStream& stream : branch.leaps) {
-        if (stream.index.global) indexes.push_back(stream.index.global);
+        if (stream.index.global && visit(stream.index.global)) return true;
       }
     }
   }
+  return false;
+}
+
+std::vector<std::shared_ptr<GlobalIndex>> global_indexes_of(std::span<const Plan> plans) {
+  std::vector<std::shared_ptr<GlobalIndex>> indexes;
+  any_global_index(plans, [&](const std::shared_ptr<GlobalIndex>& index) {
+    indexes.push_back(index);
+    return false;
+  });
   return indexes;
 }
 
@@ -49,6 +59,10 @@ Task<Expected<void>> wait_until_built(MangoIndexes& indexes, const IndexView& in
   scope.ignore_unbuilt = view && !view->ready(scope.partition_id);
   catalog = *std::move(now);
   co_return Expected<void>{};
+}
+
+bool reads_global_index(std::span<const Plan> plans) {
+  return any_global_index(plans, [](const std::shared_ptr<GlobalIndex>&) { return true; });
 }
 
 Task<Expected<void>> wait_for_indexes(MangoIndexes& indexes, std::shared_ptr<const std::vector<Plan>> plans) {

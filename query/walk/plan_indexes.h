@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -33,6 +34,9 @@ const IndexView* find_unbuilt(const Plan& plan, const PlannerScope& scope);
 ///   }
 Task<Expected<void>> wait_until_built(MangoIndexes& indexes, const IndexView& index, BuildPatience patience,
                                       std::shared_ptr<const IndexCatalog>& catalog, PlannerScope& scope);
+
+/// Whether one of the plans reads a global index, for which wait_for_indexes would wait.
+bool reads_global_index(std::span<const Plan> plans);
 
 /// Waits until the global indexes of the plans contain everything that was written before now; after some minutes it
 /// fails with timeout. Does not suspend if they are current. Errors: those of the indexes and the storage.

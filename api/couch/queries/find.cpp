@@ -133,7 +133,7 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
     };
     co_return co_await work_on_find_body(call, estimate);
   }
-  if (prepared->request.update) {
+  if (prepared->request.update && query::reads_global_index(prepared->plans)) {
     const auto without = [&] { return query::prepare_find(indexes, call.request.body, partition, false, true); };
     OCTAVO_CO_TRY(prepared, co_await query::wait_or_prepare_without(indexes, prepared, without));
   }
