@@ -30,7 +30,12 @@ Task<Expected<FindChoice>> choose_find(MangoIndexes& indexes, FeedIndexes& feed_
   const auto looks_for_text = [&] {
     return catalog && (search::has_text_index(**catalog) || body.find("$text") != std::string_view::npos);
   };
-  const bool may_be_textual = co_await work_on_find(database, body.size(), looks_for_text);
+  bool may_be_textual = false;
+  if (body.size() <= find_inline_bytes_max) {
+    may_be_textual = looks_for_text();
+  } else {
+    may_be_textual = co_await work_on_find(database, body.size(), looks_for_text);
+  }
   const FindPreparation preparation(indexes, body, partition_key, explain, false);
   auto prepared = preparation.earlier();
   if (prepared && !may_be_textual) co_return FindChoice(std::move(prepared));
