@@ -142,10 +142,11 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   const auto work = query::scan_work_of(*call.database, *prepared, !partition.empty());
   const bool is_long = call.request.body.size() > query::find_inline_bytes_max ||
                        query::cost_grows_with_document(prepared->request.selector);
-  query::FindExecution execution(call.database, std::move(prepared), std::move(partition),
-                                 call.services.settings.sort_bytes_max, started);
-  if (most) execution.make_stoppable(*most, partitioning::charge_of_scan(work));
-  RunningFind running{.execution = std::move(execution), .work = work, .is_long = is_long};
+  RunningFind running{.execution = {call.database, std::move(prepared), std::move(partition),
+                                    call.services.settings.sort_bytes_max, started},
+                      .work = work,
+                      .is_long = is_long};
+  if (most) running.execution.make_stoppable(*most, partitioning::charge_of_scan(work));
   auto producer = std::make_unique<QueryReply<RunningFind>>(std::move(running), most);
   co_return co_await sliced_reply(call, std::move(producer), std::move(scope));
 }

@@ -26,7 +26,7 @@ template <class Query>
 class QueryReply final : public SliceProducer {
  public:
   /// `most`: ends the page once this charge is reached; the execution must allow that (make_stoppable, may_stop).
-  QueryReply(Query query, std::optional<partitioning::RequestUnits> most) : query_(std::move(query)), most_(most) {}
+  QueryReply(Query&& query, std::optional<partitioning::RequestUnits> most) : query_(std::move(query)), most_(most) {}
 
   bool may_take_long() const override { return query_.may_take_long(); }
   bool runs_functions() const override { return query_.runs_functions(); }
