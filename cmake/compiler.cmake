@@ -28,6 +28,8 @@ if(CMAKE_UNITY_BUILD)
   add_compile_options(-Wno-subobject-linkage)
 endif()
 add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE SPDLOG_FMT_EXTERNAL)
+# A request has up to ten coroutines. A thread keeps the frames of two for the next ones unless told otherwise.
+add_compile_definitions(BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=8)
 if(OCTAVO_ASSERTIONS)
   # For all sources: inline functions of headers must be the same in each.
   add_compile_definitions(OCTAVO_ASSERTIONS)
