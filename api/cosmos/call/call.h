@@ -70,22 +70,6 @@ struct Call {
 
 using Handled = Task<Expected<Reply>>;
 
-// Each serves one kind of resource, and answers 405 to methods that the resource does not have.
-Handled serve_account(Call& call);     // account.cpp: GET /
-Handled serve_databases(Call& call);   // databases.cpp: /dbs, /dbs/{db}
-Handled serve_containers(Call& call);  // containers.cpp: /dbs/{db}/colls, …/{coll}
-Handled serve_items(Call& call);       // items.cpp: …/docs, …/docs/{id}
-Handled serve_ranges(Call& call);      // ranges.cpp: …/pkranges
-Handled serve_offers(Call& call);      // offers.cpp: /offers, /offers/{id}
-Handled serve_users(Call& call);       // users.cpp: /dbs/{db}/users/…/permissions/…
-Handled serve_operations(Call& call);  // operations.cpp: …/operations/partitionkeydelete
-Handled serve_batch(Call& call);       // batch.cpp: POST …/docs with x-ms-cosmos-is-batch-request
-Handled serve_item_list(Call& call);   // item_list.cpp: GET …/docs, change feed included
-Handled serve_query(Call& call);       // query.cpp: POST …/docs with x-ms-documentdb-isquery, and query plans
-
-Handled serve_scripts(Call& call);      // scripts.cpp: …/sprocs, …/triggers, …/udfs
-Handled execute_procedure(Call& call);  // stored_procedure.cpp: POST …/sprocs/{id}
-
 /// `Prefer: return=minimal`.
 bool wants_no_body(const Call& call);
 

@@ -1,5 +1,6 @@
 // POST …/operations/partitionkeydelete: removes all items of a logical partition.
-#include "api/cosmos/call/call.h"
+#include "api/cosmos/call/operations.h"
+
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"
 #include "api/models/item.h"

@@ -3,8 +3,8 @@
 
 #include <boost/json.hpp>
 
-#include "api/cosmos/call/call.h"
 #include "api/cosmos/call/feed_page.h"
+#include "api/cosmos/functions/script_handlers.h"
 #include "api/cosmos/resources/registry.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/models/container_definition.h"

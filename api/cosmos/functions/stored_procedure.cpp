@@ -1,9 +1,9 @@
 // POST …/sprocs/{id}: runs a stored procedure on one logical partition, as one transaction.
 #include <algorithm>
 
-#include "api/cosmos/call/call.h"
 #include "api/cosmos/call/script_reply.h"
 #include "api/cosmos/feeds/feed_scope.h"
+#include "api/cosmos/functions/script_handlers.h"
 #include "api/cosmos/items/item_functions.h"
 #include "api/http/worker_bodies.h"
 #include "api/models/container_definition.h"

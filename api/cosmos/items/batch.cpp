@@ -2,9 +2,9 @@
 // nothing (x-ms-cosmos-batch-atomic), or on one partition key range and independent of each other.
 #include <fmt/format.h>
 
-#include "api/cosmos/call/call.h"
 #include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/items/item_functions.h"
+#include "api/cosmos/items/item_handlers.h"
 #include "api/cosmos/items/item_operation.h"
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"

@@ -1,11 +1,11 @@
 // GET …/docs: the items of a container or of a part of it, page by page; with `A-IM`, their changes.
 #include <charconv>
 
-#include "api/cosmos/call/call.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/feeds/change_start.h"
 #include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/feeds/version_feed.h"
+#include "api/cosmos/items/item_handlers.h"
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"
 #include "api/models/item_shape.h"

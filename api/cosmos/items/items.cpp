@@ -3,10 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "api/cosmos/call/call.h"
 #include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/items/item_functions.h"
+#include "api/cosmos/items/item_handlers.h"
 #include "api/cosmos/items/item_operation.h"
+#include "api/cosmos/queries/query.h"
 #include "api/http/worker_bodies.h"
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"

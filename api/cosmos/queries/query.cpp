@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "api/cosmos/call/call.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/feeds/feed_scope.h"
+#include "api/cosmos/queries/query.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/http/charge_limit.h"
 #include "api/http/worker_slices.h"

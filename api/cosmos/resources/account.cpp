@@ -1,7 +1,7 @@
 // The database account. A client reads it first, to learn the endpoints.
 #include <boost/json.hpp>
 
-#include "api/cosmos/call/call.h"
+#include "api/cosmos/resources/resource_handlers.h"
 
 namespace octavo::api::cosmos {
 

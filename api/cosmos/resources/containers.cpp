@@ -1,10 +1,10 @@
 // /dbs/{db}/colls and /dbs/{db}/colls/{coll}.
 #include <fmt/format.h>
 
-#include "api/cosmos/call/call.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/container_statistics.h"
 #include "api/cosmos/resources/registry.h"
+#include "api/cosmos/resources/resource_handlers.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/models/errors.h"
 #include "api/models/resource_id.h"

@@ -1,7 +1,7 @@
 // /offers and /offers/{id}: provisioned throughput.
-#include "api/cosmos/call/call.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/registry.h"
+#include "api/cosmos/resources/resource_handlers.h"
 #include "api/models/errors.h"
 
 namespace octavo::api::cosmos {

@@ -1,8 +1,8 @@
 // /dbs/{db}/colls/{coll}/pkranges: the physical partitions, for clients that send requests to each of them.
 #include <fmt/format.h>
 
-#include "api/cosmos/call/call.h"
 #include "api/cosmos/call/feed_page.h"
+#include "api/cosmos/resources/resource_handlers.h"
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"
 #include "api/models/resource_id.h"

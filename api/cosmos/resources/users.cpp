@@ -8,9 +8,9 @@
 #include <boost/json.hpp>
 
 #include "api/cosmos/call/authorization.h"
-#include "api/cosmos/call/call.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/registry.h"
+#include "api/cosmos/resources/resource_handlers.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/models/errors.h"
 #include "api/models/resource_id.h"

@@ -1,0 +1,9 @@
+#pragma once
+
+#include "api/cosmos/call/call.h"
+
+namespace octavo::api::cosmos {
+
+Handled serve_query(Call& call);  ///< POST …/docs with x-ms-documentdb-isquery, and query plans
+
+}  // namespace octavo::api::cosmos
