@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "partitioning/database.h"
 #include "query/json/field_path.h"
-#include "query/sql/evaluate/computed_properties.h"
+#include "query/sql/compile/computed_properties.h"
 #include "storage/catalog.h"
 
 namespace octavo::api::cosmos {

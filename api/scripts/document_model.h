@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "query/sql/evaluate/computed_properties.h"
+#include "query/sql/compile/computed_properties.h"
 #include "query/sql/evaluate/row_shape.h"
 #include "storage/document/document.h"
 

@@ -12,7 +12,7 @@
 #include "partitioning/optimistic_transaction.h"
 #include "partitioning/throughput/request_charge.h"
 #include "query/javascript/script.h"
-#include "query/sql/evaluate/sql_query.h"
+#include "query/sql/evaluate/user_functions.h"
 
 namespace octavo::api::scripts {
 

@@ -10,7 +10,7 @@
 
 #include "partitioning/database.h"
 #include "query/javascript/program.h"
-#include "query/sql/evaluate/sql_query.h"
+#include "query/sql/evaluate/user_functions.h"
 
 namespace octavo::api::scripts {
 

@@ -57,11 +57,11 @@ const allowed = {
     'query/search/syntax query/selector query/walk',
   'query/sql/syntax': 'query/json',
   'query/sql/evaluate': 'query/index query/json query/selector query/sql/syntax',
-  'query/sql/compile': 'query/sql/evaluate query/sql/syntax',
   'query/sql/functions': 'query/index query/json query/selector query/sql/evaluate query/sql/syntax',
+  'query/sql/compile': 'query/json query/sql/evaluate query/sql/functions query/sql/syntax',
   'query/sql/run':
-    'query/collation query/index query/index/catalog query/json query/plan query/selector query/sql/evaluate ' +
-    'query/sql/syntax query/walk',
+    'query/collation query/index query/index/catalog query/json query/plan query/selector query/sql/compile ' +
+    'query/sql/evaluate query/sql/syntax query/walk',
   'api/http': '',
   'api/models': 'api/http',
   'api/cosmos/call': 'api/http api/models',

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "query/sql/evaluate/sql_query.h"
+#include "query/sql/compile/sql_query.h"
 
 namespace octavo::api::cosmos {
 

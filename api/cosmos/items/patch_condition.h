@@ -2,8 +2,8 @@
 
 #include <string_view>
 
+#include "query/sql/compile/sql_query.h"
 #include "query/sql/evaluate/row_shape.h"
-#include "query/sql/evaluate/sql_query.h"
 #include "storage/document/document.h"
 
 namespace octavo::api::cosmos {

@@ -1,4 +1,6 @@
 // POST of a query, or of a request for its plan.
+#include "api/cosmos/queries/query.h"
+
 #include <algorithm>
 #include <charconv>
 
@@ -6,7 +8,6 @@
 
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/feeds/feed_scope.h"
-#include "api/cosmos/queries/query.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/http/charge_limit.h"
 #include "api/http/worker_slices.h"
@@ -21,7 +22,7 @@
 #include "query/json/property_path.h"
 #include "query/json/split.h"
 #include "query/plan/explain.h"
-#include "query/sql/evaluate/sql_query.h"
+#include "query/sql/compile/sql_query.h"
 #include "query/sql/run/client_merge_plan.h"
 #include "query/sql/run/index_metrics.h"
 #include "query/sql/run/query_charge.h"

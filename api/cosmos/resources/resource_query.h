@@ -6,7 +6,7 @@
 
 #include "api/cosmos/call/call.h"
 #include "api/http/reply.h"
-#include "query/sql/evaluate/sql_query.h"
+#include "query/sql/compile/sql_query.h"
 
 namespace octavo::api::cosmos {
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <expected>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,7 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "query/sql/evaluate/computed_properties.h"
+#include "query/sql/compile/computed_properties.h"
+#include "query/sql/compile/select_items.h"
+#include "query/sql/compile/sql_query.h"
 #include "query/sql/evaluate/nodes.h"
 #include "query/sql/evaluate/program.h"
 #include "query/sql/syntax/syntax_text.h"
@@ -21,10 +25,6 @@ using Compiled = std::expected<T, SqlError>;
 
 inline std::unexpected<SqlError> refuse(Location location, std::string_view code, std::string message) {
   return std::unexpected(SqlError{location, code, std::move(message)});
-}
-
-inline bool is_aggregate_call(const Expression& expression) {
-  return expression.kind == ExpressionKind::call && !expression.flag && aggregate_kind(expression.text);
 }
 
 /// What a name in FROM refers to.
@@ -85,6 +85,7 @@ class Compiler {
   Compiler(std::span<const SqlParameter> parameters, Arena& constants, const ComputedProperties* computed)
       : parameters_(parameters), constants_(constants), computed_(computed) {}
 
+  /// Locations in errors are in bytes.
   Compiled<std::unique_ptr<Program>> run(const Query& query) {
     OCTAVO_TRY(auto program, compile_program(query, nullptr, true));
     program->root_names = std::move(root_names_);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "query/sql/compile/compiler.h"
+#include "query/sql/functions/function_table.h"
 
 namespace octavo::query::sql {
 

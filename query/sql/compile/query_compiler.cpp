@@ -25,6 +25,28 @@ bool begins_with_items(const Query& query, const Scope& scope) {
   return first.subquery ? begins_with_items(*first.subquery, scope) : !scope.find(first.root);
 }
 
+// The value of a TOP, OFFSET or LIMIT.
+Compiled<std::uint64_t> resolve_count(const Count& count, std::span<const SqlParameter> parameters,
+                                      std::string_view code, std::string_view clause) {
+  double number = count.number;
+  if (!count.parameter.empty()) {
+    const auto found = std::ranges::find(parameters, count.parameter, &SqlParameter::name);
+    if (found == parameters.end()) {
+      return refuse(count.location, codes::unresolved, fmt::format("Parameter '{}' has no value.", count.parameter));
+    }
+    Arena arena(1024);
+    const Value value = Value::read(found->value, arena);
+    number = value.is_number() ? value.number() : -1;
+  }
+  // Azure Cosmos DB's clients accept 32-bit integers.
+  if (!(number >= 0 && number <= 2147483647.0) || number != std::floor(number)) {
+    return refuse(
+        count.location, code,
+        fmt::format("The count value provided for a {} clause must be a non-negative integer of 32 bits.", clause));
+  }
+  return static_cast<std::uint64_t>(number);
+}
+
 }  // namespace
 
 Compiled<std::unique_ptr<Program>> Compiler::compile_program(const Query& query, const Scope* outer, bool is_top) {
@@ -219,33 +241,6 @@ Compiled<void> Compiler::compile_counts(const Query& query, Program& program) {
     OCTAVO_TRY(program.limit, resolve_count(*query.limit, parameters_, codes::limit_count, "LIMIT"));
   }
   return {};
-}
-
-std::expected<std::uint64_t, SqlError> resolve_count(const Count& count, std::span<const SqlParameter> parameters,
-                                                     std::string_view code, std::string_view clause) {
-  double number = count.number;
-  if (!count.parameter.empty()) {
-    const auto found = std::ranges::find(parameters, count.parameter, &SqlParameter::name);
-    if (found == parameters.end()) {
-      return refuse(count.location, codes::unresolved, fmt::format("Parameter '{}' has no value.", count.parameter));
-    }
-    Arena arena(1024);
-    const Value value = Value::read(found->value, arena);
-    number = value.is_number() ? value.number() : -1;
-  }
-  // Azure Cosmos DB's clients accept 32-bit integers.
-  if (!(number >= 0 && number <= 2147483647.0) || number != std::floor(number)) {
-    return refuse(
-        count.location, code,
-        fmt::format("The count value provided for a {} clause must be a non-negative integer of 32 bits.", clause));
-  }
-  return static_cast<std::uint64_t>(number);
-}
-
-std::expected<std::unique_ptr<Program>, SqlError> compile_query(const Query& query,
-                                                                std::span<const SqlParameter> parameters,
-                                                                Arena& constants, const ComputedProperties* computed) {
-  return Compiler(parameters, constants, computed).run(query);
 }
 
 }  // namespace octavo::query::sql

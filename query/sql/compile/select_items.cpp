@@ -1,9 +1,6 @@
-// Properties of a select list alone: aggregates, and the names of its items.
+#include "query/sql/compile/select_items.h"
 
 #include <algorithm>
-#include <array>
-
-#include "query/sql/compile/compiler.h"
 
 namespace octavo::query::sql {
 

@@ -13,7 +13,7 @@
 
 #include "query/sql/evaluate/arena.h"
 #include "query/sql/evaluate/row_shape.h"
-#include "query/sql/evaluate/sql_query.h"
+#include "query/sql/evaluate/user_functions.h"
 #include "query/sql/evaluate/value.h"
 #include "query/sql/syntax/sql_limits.h"
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "query/sql/evaluate/groups.h"
+#include "query/sql/evaluate/like.h"
 
 namespace octavo::query::sql {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "query/sql/evaluate/evaluation.h"
-#include "query/sql/evaluate/functions.h"
+#include "query/sql/evaluate/function.h"
 #include "query/sql/evaluate/program.h"
 #include "query/sql/syntax/syntax_tree.h"
 

@@ -2,8 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -16,8 +14,6 @@
 /// Compiled queries and subqueries: names are resolved to numbers, functions to addresses, parameters to values.
 namespace octavo::query::sql {
 
-class ComputedProperties;
-
 /// A source of FROM, which is iterated for each row of the sources before it.
 struct CompiledSource {
   NodePtr value;
@@ -28,11 +24,6 @@ struct CompiledSource {
 };
 
 enum class AggregateKind : std::uint8_t { count, count_if, sum, average, minimum, maximum, make_list, make_set };
-
-/// Its name in query plans: `Count`, `Average`, …
-std::string_view aggregate_name(AggregateKind kind);
-/// The aggregate with this function name; nullopt: it is not an aggregate.
-std::optional<AggregateKind> aggregate_kind(std::string_view function);
 
 struct Aggregate {
   AggregateKind kind;
@@ -143,22 +134,5 @@ class FromIterator {
 /// Runs a subquery for the bound values. Calls `result` with each result in order until it returns false. False: the
 /// evaluation failed.
 bool run_subquery(const Program& program, Evaluation& evaluation, FunctionRef<bool(const Value&)> result);
-
-/// Compiles a query whose counts are resolved. Locations in errors are in bytes. `computed` may be null.
-std::expected<std::unique_ptr<Program>, SqlError> compile_query(const Query& query,
-                                                                std::span<const SqlParameter> parameters,
-                                                                Arena& constants, const ComputedProperties* computed);
-
-/// The value of a TOP, OFFSET or LIMIT.
-std::expected<std::uint64_t, SqlError> resolve_count(const Count& count, std::span<const SqlParameter> parameters,
-                                                     std::string_view code, std::string_view clause);
-
-/// Whether an expression has an aggregate function outside of subqueries.
-bool contains_aggregate(const Expression& expression);
-
-/// The name of a SELECT item: its alias, or the last property that it names; empty: it gets a number.
-std::string item_name(const SelectItem& item);
-/// The names of all items of a select list; those without one are `$1`, `$2`, ….
-std::vector<std::string> item_names(const Query& query);
 
 }  // namespace octavo::query::sql

@@ -4,7 +4,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "query/sql/evaluate/functions.h"
+#include "query/sql/functions/function_table.h"
 
 namespace octavo::query::sql {
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "query/json/internal/scan.h"
-#include "query/sql/evaluate/functions.h"
+#include "query/sql/functions/function_table.h"
 
 namespace octavo::query::sql {
 

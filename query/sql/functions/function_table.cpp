@@ -1,8 +1,7 @@
-#include <algorithm>
+#include "query/sql/functions/function_table.h"
+
 #include <string>
 #include <unordered_map>
-
-#include "query/sql/evaluate/functions.h"
 
 namespace octavo::query::sql {
 

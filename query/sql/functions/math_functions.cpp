@@ -6,7 +6,7 @@
 #include <optional>
 #include <random>
 
-#include "query/sql/evaluate/functions.h"
+#include "query/sql/functions/function_table.h"
 
 namespace octavo::query::sql {
 

@@ -11,7 +11,7 @@
 #include <boost/geometry/geometries/point.hpp>
 #include <boost/geometry/geometries/polygon.hpp>
 
-#include "query/sql/evaluate/functions.h"
+#include "query/sql/functions/function_table.h"
 
 namespace octavo::query::sql {
 

@@ -15,8 +15,8 @@
 #include "query/json/normalize.h"
 #include "query/json/number.h"
 #include "query/selector/internal/regex.h"
-#include "query/sql/evaluate/functions.h"
-#include "query/sql/functions/utf8.h"
+#include "query/sql/evaluate/utf8.h"
+#include "query/sql/functions/function_table.h"
 #include "query/sql/syntax/syntax_text.h"
 
 namespace octavo::query::sql {

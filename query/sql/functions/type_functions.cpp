@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "query/sql/evaluate/functions.h"
+#include "query/sql/functions/function_table.h"
 
 namespace octavo::query::sql {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/json_writer.h"
-#include "query/sql/evaluate/program.h"
+#include "query/sql/compile/select_items.h"
 #include "query/sql/run/sql_selector.h"
 #include "query/sql/syntax/syntax_text.h"
 

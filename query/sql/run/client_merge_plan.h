@@ -7,7 +7,7 @@
 
 #include <boost/json.hpp>
 
-#include "query/sql/evaluate/sql_query.h"
+#include "query/sql/compile/sql_query.h"
 
 namespace octavo::query::sql {
 

@@ -7,8 +7,8 @@
 
 #include "query/index/index_definition.h"
 #include "query/selector/selector.h"
+#include "query/sql/compile/sql_query.h"
 #include "query/sql/evaluate/row_shape.h"
-#include "query/sql/evaluate/sql_query.h"
 #include "query/sql/run/exact_matches.h"
 
 namespace octavo::query::sql {

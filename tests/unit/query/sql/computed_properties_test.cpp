@@ -1,6 +1,6 @@
 // Properties that queries compute: what may define one, and where they stand for a property of the item.
 
-#include "query/sql/evaluate/computed_properties.h"
+#include "query/sql/compile/computed_properties.h"
 
 #include <catch2/catch.hpp>
 

@@ -9,10 +9,10 @@
 
 #include <boost/json.hpp>
 
+#include "query/sql/compile/sql_query.h"
 #include "query/sql/evaluate/evaluation.h"
 #include "query/sql/evaluate/program.h"
 #include "query/sql/evaluate/row_shape.h"
-#include "query/sql/evaluate/sql_query.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/sql/run/sql_preparation.h"
 #include "query/walk/plan_indexes.h"

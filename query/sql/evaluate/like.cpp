@@ -1,8 +1,10 @@
+#include "query/sql/evaluate/like.h"
+
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 
-#include "query/sql/evaluate/functions.h"
-#include "query/sql/functions/utf8.h"
+#include "query/sql/evaluate/utf8.h"
 
 namespace octavo::query::sql {
 

@@ -1,12 +1,12 @@
-#include "query/sql/evaluate/sql_query.h"
+#include "query/sql/compile/sql_query.h"
 
 #include <algorithm>
 
 #include "base/fnv.h"
 #include "query/json/normalize.h"
 #include "query/json/split.h"
-#include "query/sql/evaluate/functions.h"
-#include "query/sql/evaluate/program.h"
+#include "query/sql/compile/compiler.h"
+#include "query/sql/functions/function_table.h"
 #include "query/sql/syntax/parser.h"
 #include "query/sql/syntax/sql_limits.h"
 #include "query/sql/syntax/syntax_text.h"
@@ -120,7 +120,8 @@ std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text, st
   query->parameters_.assign(parameters.begin(), parameters.end());
   query->syntax_ = *std::move(syntax);
   query->computed_ = std::move(computed);
-  auto program = compile_query(*query->syntax_, query->parameters_, *query->constants_, query->computed_.get());
+  Compiler compiler(query->parameters_, *query->constants_, query->computed_.get());
+  auto program = compiler.run(*query->syntax_);
   if (!program) return std::unexpected(in_characters(std::move(program).error(), text));
   query->program_ = *std::move(program);
   query->fingerprint_ = add_to_fingerprint(kFingerprintStart, text);

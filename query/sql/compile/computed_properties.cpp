@@ -1,8 +1,8 @@
-#include "query/sql/evaluate/computed_properties.h"
+#include "query/sql/compile/computed_properties.h"
 
-#include "query/sql/evaluate/functions.h"
-#include "query/sql/evaluate/program.h"
-#include "query/sql/evaluate/sql_query.h"
+#include "query/sql/compile/select_items.h"
+#include "query/sql/compile/sql_query.h"
+#include "query/sql/functions/function_table.h"
 #include "query/sql/syntax/parser.h"
 
 namespace octavo::query::sql {

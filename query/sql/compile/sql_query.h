@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "query/sql/evaluate/computed_properties.h"
+#include "query/sql/compile/computed_properties.h"
 #include "query/sql/syntax/sql_error.h"
 
 /// Azure Cosmos DB's query language. How to use it:
@@ -82,15 +82,6 @@ class SqlQuery {
   std::optional<std::uint64_t> top_;
   std::optional<std::uint64_t> offset_;
   std::optional<std::uint64_t> limit_;
-};
-
-/// Calls user-defined functions (`udf.name(…)`). Provided by an API.
-class UserFunctions {
- public:
-  virtual ~UserFunctions() = default;
-  /// Arguments and result are JSON text, empty for undefined. Called on the thread that runs the query, which is a
-  /// worker. Errors end the query.
-  virtual Expected<std::string> call(std::string_view name, std::span<const std::string> arguments) = 0;
 };
 
 }  // namespace octavo::query::sql
