@@ -9,7 +9,7 @@
 
 #include "partitioning/keys/partition_key.h"
 #include "query/json/parsed_document.h"
-#include "query/search/text_index.h"
+#include "query/mango/text_selector.h"
 
 namespace octavo::query {
 

@@ -10,6 +10,7 @@
 #include "partitioning/database.h"
 #include "query/follow/feed_indexes.h"
 #include "query/mango/find_request.h"
+#include "query/mango/text_selector.h"
 #include "query/search/search_index.h"
 #include "query/search/text_index.h"
 

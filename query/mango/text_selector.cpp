@@ -1,3 +1,5 @@
+#include "query/mango/text_selector.h"
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -7,11 +9,8 @@
 #include "query/json/number.h"
 #include "query/json/parsed_document.h"
 #include "query/search/syntax/text_names.h"
-#include "query/search/text_index.h"
+#include "query/selector/selector.h"
 
-/// Translates Mango selectors to searches of a text index, like CouchDB's mango_selector_text. A search finds at least
-/// the documents that the selector matches, with the rule of Mango's text indexes that a condition only applies to
-/// values of its argument's type.
 namespace octavo::query::search {
 
 namespace {

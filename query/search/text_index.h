@@ -10,8 +10,6 @@
 
 #include "base/error.h"
 #include "query/search/documents/field_source.h"
-#include "query/search/syntax/query_syntax.h"
-#include "query/selector/selector.h"
 
 namespace octavo::query::search {
 
@@ -47,18 +45,5 @@ boost::json::value stored_text_index(const boost::json::object& def);
 
 /// Makes the field source of a text index. `def` is the member `text` of TextIndexDefinition::content().
 Expected<std::unique_ptr<FieldSource>> make_text_fields(const boost::json::value& def);
-
-/// A selector translated for a text index.
-struct TextQuery {
-  QueryNode query;                   ///< finds at least all documents that the selector matches
-  std::vector<std::string> columns;  ///< the columns that the index must have for the query
-  std::string text;                  ///< the query in Lucene's syntax, for `_explain`
-};
-/// Translates a selector as Mango does; hits must be tested with the selector. nullopt if a text index cannot serve it.
-/// Errors: bad_request for invalid syntax in `$text`.
-Expected<std::optional<TextQuery>> text_query_of(const boost::json::value& selector);
-
-/// `selector` without its `$text` conditions, which cannot be tested on a document. nullopt if it has none.
-std::optional<boost::json::value> without_text(const boost::json::value& selector);
 
 }  // namespace octavo::query::search

@@ -37,8 +37,8 @@ const allowed = {
   'query/index/global': 'query/follow query/index query/json',
   'query/index/local': 'query/follow query/index query/json',
   'query/index/catalog': 'query/design query/follow query/index query/index/global query/index/local',
-  'query/search/analysis': '',
-  'query/search/lucene': 'query/search/analysis',
+  'query/search/lucene': '',
+  'query/search/analysis': 'query/search/lucene',
   'query/search/documents': 'query/follow query/javascript query/json query/search/analysis query/search/lucene',
   'query/search/syntax': '',
   'query/search/run':

@@ -13,6 +13,7 @@
 #include <unicode/unistr.h>
 #include <unicode/utf8.h>
 
+#include "query/search/analysis/classic_words.h"
 #include "query/search/analysis/code_points.h"
 #include "query/search/analysis/languages.h"
 #include "query/search/analysis/word_breaks.h"

@@ -19,8 +19,6 @@ void break_words_and_addresses(std::string_view text, TokenList& tokens);
 void break_letters(std::string_view text, TokenList& tokens);
 /// Splits at white space.
 void break_spaces(std::string_view text, TokenList& tokens);
-/// Follows Lucene's first grammar for European languages: host names, acronyms, companies (AT&T), product numbers.
-void break_classic(std::string_view text, TokenList& tokens);
 /// Makes overlapping pairs of Chinese, Japanese and Korean characters, and words of other scripts.
 void break_pairs(std::string_view text, TokenList& tokens);
 

@@ -4,8 +4,6 @@
 
 #include <unicode/utf8.h>
 
-#include "query/search/analysis/code_points.h"
-
 namespace octavo::query::search {
 
 void append_wide(Lucene::String& out, std::string_view utf8) {
@@ -16,7 +14,9 @@ void append_wide(Lucene::String& out, std::string_view utf8) {
       out.push_back(static_cast<wchar_t>(bytes[at++]));
       continue;
     }
-    const UChar32 c = next_code_point(utf8, at);
+    UChar32 c = 0;
+    // NOLINTNEXTLINE(bugprone-assignment-in-if-condition): ICU's macro
+    U8_NEXT(bytes, at, utf8.size(), c);
     out.push_back(static_cast<wchar_t>(c < 0 ? 0xFFFD : c));
   }
 }

@@ -1,8 +1,8 @@
+#include "query/mango/text_selector.h"
+
 #include <string>
 
 #include <catch2/catch.hpp>
-
-#include "query/search/text_index.h"
 
 namespace octavo::query::search {
 namespace {

@@ -1,9 +1,16 @@
+#include "query/search/analysis/classic_words.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
 #include <lucene++/LuceneHeaders.h>
 #include <lucene++/OffsetAttribute.h>
 #include <lucene++/StandardTokenizer.h>
 #include <lucene++/StringReader.h>
 #include <lucene++/TermAttribute.h>
 #include <lucene++/TypeAttribute.h>
+#include <string>
+#include <vector>
 
 #include "query/search/analysis/word_breaks.h"
 #include "query/search/lucene/lucene_text.h"
