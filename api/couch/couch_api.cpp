@@ -3,7 +3,14 @@
 #include <algorithm>
 
 #include "api/couch/auth/authenticator.h"
+#include "api/couch/auth/security.h"
 #include "api/couch/call/errors.h"
+#include "api/couch/changes/routes.h"
+#include "api/couch/databases/routes.h"
+#include "api/couch/documents/routes.h"
+#include "api/couch/functions/routes.h"
+#include "api/couch/queries/routes.h"
+#include "api/couch/server/server.h"
 #include "api/couch/server/session.h"
 #include "api/http/caught_error.h"
 #include "api/http/trusted_host.h"

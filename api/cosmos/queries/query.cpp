@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/call/feed_page.h"
+#include "api/cosmos/call/query_body.h"
 #include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/http/charge_limit.h"
@@ -20,7 +21,6 @@
 #include "partitioning/throughput/request_charge.h"
 #include "query/database/database_services.h"
 #include "query/json/property_path.h"
-#include "query/json/split.h"
 #include "query/plan/explain.h"
 #include "query/sql/compile/sql_query.h"
 #include "query/sql/run/client_merge_plan.h"
@@ -41,10 +41,6 @@ using partitioning::ScanState;
 
 // Longer queries are parsed on a worker.
 constexpr std::size_t kInlineParsedBytesMax = 16 * 1024;
-
-Error sql_error(const sql::SqlError& error) {
-  return {ErrorCode::bad_request, "Message: " + error.to_json(), {}};
-}
 
 std::string hex_upper(std::string_view bytes) {
   std::string text = crypto::hex_encode(bytes);
@@ -254,27 +250,6 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
 }
 
 }  // namespace
-
-Expected<sql::SqlQuery::Ptr> parse_query(const Request& request, sql::ComputedProperties::Ptr computed) {
-  std::string text;
-  std::vector<sql::SqlParameter> parameters;
-  const std::size_t start = request.body.find_first_not_of(" \t\r\n");
-  if (start != std::string_view::npos && request.body[start] == '{') {
-    auto members = query::split_object(request.body);
-    if (!members) return fail(ErrorCode::bad_request, "The request body is not JSON: " + members.error().reason);
-    const auto raw = query::member_value(*members, "query");
-    if (raw.empty() || raw.front() != '"') return fail(ErrorCode::bad_request, "The body must have a 'query' text.");
-    OCTAVO_TRY(text, query::decode_json_string(raw));
-    if (const auto list = query::member_value(*members, "parameters"); !list.empty() && list != "null") {
-      OCTAVO_TRY(parameters, sql::parse_sql_parameters(list));
-    }
-  } else {
-    text = request.body;
-  }
-  auto query = sql::SqlQuery::parse(text, parameters, std::move(computed));
-  if (!query) return std::unexpected(sql_error(query.error()));
-  return std::move(*query);
-}
 
 Handled serve_query(Call& call) {
   OCTAVO_CO_TRY(const auto opened, co_await open_container(call));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/cosmos/call/feed_page.h"
+#include "api/cosmos/call/query_body.h"
 #include "api/http/worker_slices.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/sql/run/sql_preparation.h"

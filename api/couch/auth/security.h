@@ -39,4 +39,6 @@ std::string_view default_security_json(bool server_has_admins);
 /// True for server admins and for admins named by the database's security object.
 bool is_database_admin(const UserContext& user, const partitioning::Database& database, bool server_has_admins);
 
+void add_security_routes(RouteList& routes);  ///< /{db}/_security
+
 }  // namespace octavo::api::couch

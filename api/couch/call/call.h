@@ -81,24 +81,8 @@ struct Route {
   CouchHandler handler;
 };
 
-/// The file of each subject adds its routes; all_routes() (couch_api.h) collects them.
+/// The sources of a folder add their routes, by functions that a header of the folder declares; all_routes()
+/// (couch_api.h) collects them.
 using RouteList = std::vector<Route>;
-void add_server_routes(RouteList& routes);      // server.cpp: /, /_up, /_uuids, /_all_dbs, /_active_tasks, /_node/…
-void add_session_routes(RouteList& routes);     // session.cpp: /_session
-void add_security_routes(RouteList& routes);    // security.cpp: /{db}/_security
-void add_database_routes(RouteList& routes);    // database.cpp: /{db}, /{db}/_partition/{p}, _revs_limit, _purge, …
-void add_properties_routes(RouteList& routes);  // properties.cpp: /{db}/_properties
-void add_document_routes(RouteList& routes);    // document.cpp: /{db}/{docid}, _design, _local
-void add_bulk_routes(RouteList& routes);        // bulk.cpp: _bulk_docs, _bulk_get, _batch, _revs_diff, _missing_revs
-void add_all_docs_routes(RouteList& routes);    // all_docs.cpp
-void add_changes_routes(RouteList& routes);     // changes.cpp: _changes, _partition/{p}/_changes, /_db_updates
-void add_find_routes(RouteList& routes);        // find.cpp: _find, _explain
-void add_index_routes(RouteList& routes);       // index.cpp: _index
-void add_update_routes(RouteList& routes);      // update.cpp: _design/{d}/_update/…; refuses _show, _list, _rewrite
-void add_view_routes(RouteList& routes);        // view.cpp: _design/{ddoc}/_view, _info, _view_cleanup
-void add_sql_routes(RouteList& routes);         // sql.cpp: _sql
-void add_procedure_routes(RouteList& routes);   // stored_procedure.cpp: _partition/{p}/_sproc/{name}
-void add_search_routes(RouteList& routes);      // search.cpp: _search, _search_info, _search_analyze, …
-void add_reshard_routes(RouteList& routes);     // reshard.cpp: /_reshard
 
 }  // namespace octavo::api::couch

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "api/couch/auth/users_database.h"
-#include "api/couch/call/call.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/query_parameters.h"
@@ -12,6 +11,7 @@
 #include "api/couch/changes/changes_filter.h"
 #include "api/couch/changes/changes_query.h"
 #include "api/couch/changes/feed_stream.h"
+#include "api/couch/changes/routes.h"
 #include "api/couch/changes/version_feed.h"
 #include "base/json_writer.h"
 

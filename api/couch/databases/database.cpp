@@ -3,12 +3,12 @@
 
 #include <boost/json.hpp>
 
-#include "api/couch/call/call.h"
 #include "api/couch/call/database_info.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/databases/properties.h"
+#include "api/couch/databases/routes.h"
 #include "api/couch/databases/shards.h"
 #include "api/couch/databases/throughput.h"
 #include "api/couch/documents/document_handlers.h"

@@ -3,9 +3,9 @@
 
 #include <boost/json.hpp>
 
-#include "api/couch/call/call.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
+#include "api/couch/databases/routes.h"
 #include "api/models/database_properties.h"
 
 namespace octavo::api::couch {

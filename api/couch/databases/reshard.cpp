@@ -7,10 +7,10 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "api/couch/call/call.h"
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
+#include "api/couch/databases/routes.h"
 #include "api/couch/databases/shards.h"
 #include "api/couch/server/server.h"
 

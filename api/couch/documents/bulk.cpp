@@ -8,6 +8,7 @@
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/documents/bulk_edit.h"
 #include "api/couch/documents/bulk_handlers.h"
+#include "api/couch/documents/routes.h"
 #include "api/couch/documents/validation.h"
 #include "api/couch/server/server.h"
 #include "base/json_writer.h"

@@ -7,11 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "api/couch/call/call.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/documents/document_model.h"
 #include "api/couch/documents/function_request.h"
+#include "api/couch/functions/routes.h"
 #include "api/models/container_definition.h"
 #include "api/models/database_properties.h"
 #include "api/scripts/item_model.h"

@@ -10,6 +10,7 @@
 #include "api/couch/call/errors.h"
 #include "api/couch/documents/edit.h"
 #include "api/couch/documents/function_request.h"
+#include "api/couch/functions/routes.h"
 #include "api/models/document_renderer.h"
 #include "base/encoding.h"
 #include "base/json_writer.h"

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "api/couch/auth/users_database.h"
-#include "api/couch/call/call.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/query_parameters.h"
@@ -11,6 +10,7 @@
 #include "api/couch/documents/edit.h"
 #include "api/couch/documents/local_document_scan.h"
 #include "api/couch/queries/all_docs_query.h"
+#include "api/couch/queries/routes.h"
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 

@@ -7,7 +7,6 @@
 #include <boost/json.hpp>
 
 #include "api/couch/auth/users_database.h"
-#include "api/couch/call/call.h"
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
@@ -15,6 +14,7 @@
 #include "api/couch/call/sliced_reply.h"
 #include "api/couch/queries/dry_run.h"
 #include "api/couch/queries/query_reply.h"
+#include "api/couch/queries/routes.h"
 #include "api/http/charge_limit.h"
 #include "partitioning/engine.h"
 #include "partitioning/throughput/request_charge.h"

@@ -8,11 +8,11 @@
 #include <boost/json.hpp>
 
 #include "api/couch/auth/users_database.h"
-#include "api/couch/call/call.h"
 #include "api/couch/call/errors.h"
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
+#include "api/couch/queries/routes.h"
 #include "partitioning/engine.h"
 #include "query/database/create_index.h"
 #include "query/database/database_services.h"

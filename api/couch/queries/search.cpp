@@ -9,10 +9,10 @@
 #include <simdjson.h>
 
 #include "api/couch/auth/users_database.h"
-#include "api/couch/call/call.h"
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/query_parameters.h"
+#include "api/couch/queries/routes.h"
 #include "api/couch/queries/search_parameters.h"
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"

@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "api/couch/auth/users_database.h"
-#include "api/couch/call/call.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/call/sliced_reply.h"
 #include "api/couch/queries/dry_run.h"
 #include "api/couch/queries/query_reply.h"
+#include "api/couch/queries/routes.h"
 #include "api/http/charge_limit.h"
 #include "api/models/container_definition.h"
 #include "api/scripts/user_functions.h"

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "api/couch/auth/users_database.h"
-#include "api/couch/call/call.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/query_parameters.h"
+#include "api/couch/queries/routes.h"
 #include "api/couch/queries/view_query.h"
 #include "api/couch/queries/view_reply.h"
 #include "base/json_writer.h"

@@ -5,7 +5,7 @@
 
 #include "api/couch/call/call.h"
 
-/// The endpoints about the server itself, by subject. `add_server_routes` (call.h) adds them all.
+/// The endpoints about the server itself, by subject. `add_server_routes` adds them all.
 namespace octavo::api::couch {
 
 /// The CouchDB version of this HTTP API. Clients decide by it which requests they send.
@@ -13,6 +13,7 @@ inline constexpr std::string_view couchdb_version = "3.5.0";
 /// The name of this server as the only node of a cluster. `_local` and CouchDB's `nonode@nohost` are aliases.
 inline constexpr std::string_view node_name = "octavo@127.0.0.1";
 
+void add_server_routes(RouteList& routes);
 void add_server_info_routes(RouteList& routes);       ///< server_info.cpp: /, /_up, /_ready, /_uuids, /_membership, …
 void add_server_databases_routes(RouteList& routes);  ///< server_databases.cpp: /_all_dbs, /_dbs_info
 void add_server_node_routes(RouteList& routes);       ///< server_node.cpp: /_node/{node}/…

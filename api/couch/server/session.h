@@ -8,4 +8,6 @@ namespace octavo::api::couch {
 /// already sets that cookie (log-in, log-out). Called after each handler.
 void renew_session(const Services& services, const Request& request, const UserContext& user, Reply& reply);
 
+void add_session_routes(RouteList& routes);  ///< /_session
+
 }  // namespace octavo::api::couch
