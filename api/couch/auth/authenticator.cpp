@@ -9,6 +9,7 @@
 #include "api/couch/auth/session_cookie.h"
 #include "api/couch/auth/user_directory.h"
 #include "base/encoding.h"
+#include "base/thread_ordinal.h"
 #include "base/unix_time.h"
 
 namespace octavo::api::couch {

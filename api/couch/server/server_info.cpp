@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t uuids_max = 1000;  // CouchDB's [uuids] max_count
 
-void append_text(std::string& out, std::string_view name, std::string_view value) {
+void append_text_member(std::string& out, std::string_view name, std::string_view value) {
   append_json_key(out, name);
   append_json_string(out, value);
 }
@@ -32,11 +32,11 @@ Task<Expected<Reply>> get_welcome(Call& call) {
   Reply reply;
   std::string& out = reply.body;
   out = R"({"couchdb":"Welcome")";
-  append_text(out, "version", couchdb_version);
-  append_text(out, "git_sha", config::version());
-  append_text(out, "uuid", uuid);
+  append_text_member(out, "version", couchdb_version);
+  append_text_member(out, "git_sha", config::version());
+  append_text_member(out, "uuid", uuid);
   out += R"(,"features":["partitioned"],"vendor":{"name":"Octavo")";
-  append_text(out, "version", config::version());
+  append_text_member(out, "version", config::version());
   out += "}}";
   co_return reply;
 }
@@ -60,7 +60,7 @@ Reply not_serving(const Error& error) {
   Reply reply;
   reply.status = 503;
   reply.body = R"({"status":"unavailable")";
-  append_text(reply.body, "reason", error.reason);
+  append_text_member(reply.body, "reason", error.reason);
   reply.body += '}';
   return reply;
 }
@@ -72,7 +72,7 @@ Task<Expected<Reply>> get_up(Call& call) {
   reply.body = R"({"status":"ok","seeds":{})";
   // The server is up, because it serves reads. The reply also reports failing writes, for monitoring of the disk.
   if (const auto failure = call.services.engine.disk_failure()) {
-    append_text(reply.body, "writes", error_word(Error{*failure, {}, {}}));
+    append_text_member(reply.body, "writes", error_word(Error{*failure, {}, {}}));
   }
   reply.body += '}';
   co_return reply;
@@ -127,13 +127,13 @@ Task<Expected<Reply>> get_membership(Call&) {
 
 void append_task(std::string& out, const query::ActiveTask& task) {
   out += '{';
-  append_text(out, "node", node_name);
-  append_text(out, "pid", task.id);
-  append_text(out, "type", task.type);
-  append_text(out, "database", task.database);
-  if (!task.design_document.empty()) append_text(out, "design_document", task.design_document);
-  if (!task.index.empty()) append_text(out, "index", task.index);
-  if (!task.phase.empty()) append_text(out, "phase", task.phase);
+  append_text_member(out, "node", node_name);
+  append_text_member(out, "pid", task.id);
+  append_text_member(out, "type", task.type);
+  append_text_member(out, "database", task.database);
+  if (!task.design_document.empty()) append_text_member(out, "design_document", task.design_document);
+  if (!task.index.empty()) append_text_member(out, "index", task.index);
+  if (!task.phase.empty()) append_text_member(out, "phase", task.phase);
   append_count(out, "changes_done", task.changes_done);
   append_count(out, "total_changes", task.total_changes);
   append_count(out, "progress", task.progress_percent());
