@@ -81,8 +81,8 @@ struct Route {
   CouchHandler handler;
 };
 
-/// The sources of a folder add their routes, by functions that a header of the folder declares; all_routes()
-/// (couch_api.h) collects them.
+/// The sources of a folder add their routes, by functions that its headers declare; all_routes() (couch_api.h) collects
+/// them.
 using RouteList = std::vector<Route>;
 
 }  // namespace octavo::api::couch

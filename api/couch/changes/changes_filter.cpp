@@ -5,8 +5,8 @@
 
 #include <boost/json.hpp>
 
+#include "api/couch/call/document_id.h"
 #include "api/couch/call/query_parameters.h"
-#include "api/couch/documents/edit.h"
 #include "api/couch/documents/function_request.h"
 #include "api/models/document_renderer.h"
 #include "query/database/database_services.h"

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "api/couch/call/database_info.h"
+#include "api/couch/call/document_id.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/query_parameters.h"
@@ -12,7 +13,6 @@
 #include "api/couch/databases/shards.h"
 #include "api/couch/databases/throughput.h"
 #include "api/couch/documents/document_handlers.h"
-#include "api/couch/documents/edit.h"
 #include "api/models/database_properties.h"
 #include "base/json_writer.h"
 #include "partitioning/throughput/request_charge.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "api/couch/documents/edit.h"
+#include "api/couch/call/document_id.h"
 #include "api/couch/server/server.h"
 #include "partitioning/keys/partition_key.h"
 #include "storage/catalog.h"

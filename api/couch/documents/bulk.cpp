@@ -3,12 +3,13 @@
 #include <unordered_set>
 
 #include "api/couch/auth/users_database.h"
+#include "api/couch/call/document_id.h"
 #include "api/couch/call/errors.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/documents/bulk_edit.h"
 #include "api/couch/documents/bulk_handlers.h"
-#include "api/couch/documents/routes.h"
+#include "api/couch/documents/save.h"
 #include "api/couch/documents/validation.h"
 #include "api/couch/server/server.h"
 #include "base/json_writer.h"

@@ -1,7 +1,10 @@
 #include "api/couch/documents/bulk_edit.h"
 
 #include "api/couch/auth/users_database.h"
+#include "api/couch/call/document_id.h"
 #include "api/couch/call/errors.h"
+#include "api/couch/documents/save.h"
+#include "api/couch/documents/saved_reply.h"
 #include "api/couch/documents/validation.h"
 #include "api/couch/server/server.h"
 #include "api/http/worker_bodies.h"

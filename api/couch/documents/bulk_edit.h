@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/couch/call/call.h"
-#include "api/couch/documents/edit.h"
+#include "api/couch/documents/document_parser.h"
 
 /// Requests with many edits, from their bytes to one outcome per document. `_bulk_docs` and `_batch` share this code.
 namespace octavo::api::couch {

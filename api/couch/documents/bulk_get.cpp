@@ -2,13 +2,13 @@
 #include <boost/json.hpp>
 
 #include "api/couch/auth/users_database.h"
+#include "api/couch/call/document_id.h"
 #include "api/couch/call/errors.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/call/sliced_reply.h"
 #include "api/couch/documents/bulk_handlers.h"
 #include "api/couch/documents/document_handlers.h"
-#include "api/couch/documents/edit.h"
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 #include "partitioning/throughput/request_charge.h"

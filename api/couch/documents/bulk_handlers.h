@@ -10,4 +10,7 @@ Task<Expected<Reply>> revs_diff(Call& call);     // revision_requests.cpp: POST 
 Task<Expected<Reply>> missing_revs(Call& call);  // POST /{db}/_missing_revs
 Task<Expected<Reply>> purge(Call& call);         // POST /{db}/_purge
 
+void add_bulk_routes(
+    RouteList& routes);  ///< bulk.cpp: _bulk_docs, _bulk_get, _batch, _revs_diff, _missing_revs, _purge
+
 }  // namespace octavo::api::couch

@@ -5,11 +5,10 @@
 #include <boost/json.hpp>
 
 #include "api/couch/auth/users_database.h"
+#include "api/couch/call/document_id.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/documents/document_handlers.h"
-#include "api/couch/documents/edit.h"
 #include "api/couch/documents/open_revisions.h"
-#include "api/couch/documents/routes.h"
 #include "api/http/worker_bodies.h"
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"

@@ -13,6 +13,8 @@ Task<Expected<Reply>> create_document(Call& call);  // POST /{db}
 Task<Expected<Reply>> delete_document(Call& call);  // DELETE /{db}/{docid}
 Task<Expected<Reply>> copy_document(Call& call);    // COPY /{db}/{docid}
 
+void add_document_routes(RouteList& routes);  ///< document.cpp: /{db}/{docid}, _design, _local
+
 /// Error unless the document exists now; also for local documents. Errors: not_found, deleted.
 Expected<void> check_document_exists(const partitioning::Database& database,
                                      const partitioning::DocumentTarget& target);

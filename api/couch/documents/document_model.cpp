@@ -1,6 +1,6 @@
 #include "api/couch/documents/document_model.h"
 
-#include "api/couch/documents/edit.h"
+#include "api/couch/documents/document_parser.h"
 #include "api/couch/server/server.h"
 #include "base/json_writer.h"
 #include "partitioning/keys/partition_key.h"

@@ -1,8 +1,10 @@
 // Writing single documents: PUT, POST, DELETE and COPY, local documents included.
 #include "api/couch/auth/users_database.h"
+#include "api/couch/call/document_id.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/documents/document_handlers.h"
-#include "api/couch/documents/edit.h"
+#include "api/couch/documents/save.h"
+#include "api/couch/documents/saved_reply.h"
 #include "api/couch/documents/validation.h"
 #include "api/couch/server/server.h"
 #include "api/http/worker_bodies.h"
@@ -17,16 +19,6 @@ using storage::Revision;
 
 std::string quoted_revision(const Revision& revision) {
   return "\"" + revision.to_string() + "\"";
-}
-
-Reply saved_reply(int status, std::string_view id, const Revision& revision) {
-  Reply reply;
-  reply.status = status;
-  append_saved(reply.body, id, revision);
-  reply.body += '\n';
-  reply.headers.reserve(4);
-  reply.headers.emplace_back("ETag", quoted_revision(revision));
-  return reply;
 }
 
 void add_location(Reply& reply, const Call& call, std::string_view id) {
@@ -46,6 +38,25 @@ Task<Expected<Reply>> write_unacknowledged(Call& call, DocumentTarget target, st
   append_json_string(reply.body, write.id);
   reply.body += "}\n";
   OCTAVO_CO_TRY_VOID(call.database->write_unacknowledged(target, std::move(write)));
+  co_return reply;
+}
+
+// Writes `document` under the target's id, and replies with `status` when it is durable. With `batch=ok` the reply is
+// sent before that; COPY ignores this parameter.
+Task<Expected<Reply>> write_and_reply(Call& call, DocumentTarget target, ParsedDocument document, bool new_edits,
+                                      int status) {
+  OCTAVO_CO_TRY(auto write, make_write(std::string(target.id()), std::move(document), new_edits));
+  if (call.request.method != Method::copy && call.request.parameter("batch") == "ok") {
+    co_return co_await write_unacknowledged(call, target, std::move(write));
+  }
+  OCTAVO_CO_TRY(const auto revision, co_await save(call, target, std::move(write)));
+  Reply reply;
+  reply.status = status;
+  append_saved(reply.body, target.id(), revision);
+  reply.body += '\n';
+  reply.headers.reserve(4);
+  reply.headers.emplace_back("ETag", quoted_revision(revision));
+  if (call.request.method != Method::del) add_location(reply, call, target.id());
   co_return reply;
 }
 
@@ -77,15 +88,6 @@ bool has_new_edits(const Request& request) {
   return !(value && *value == "false");
 }
 
-// Checks the parameters of a PUT and converts it to the engine's edit.
-Expected<storage::DocumentWrite> edit_of_put(const Call& call, const std::string& id, ParsedDocument document) {
-  const bool new_edits = has_new_edits(call.request);
-  if (new_edits || !document.revision) {
-    OCTAVO_TRY(document.revision, base_revision(call.request, document.revision));
-  }
-  return make_write(id, std::move(document), new_edits);
-}
-
 }  // namespace
 
 Task<Expected<Reply>> put_document(Call& call) {
@@ -101,13 +103,12 @@ Task<Expected<Reply>> put_document(Call& call) {
   const auto target = call.database->target_of(id);
   if (is_local_id(id)) co_return co_await write_local(call, target, std::move(document));
 
-  const bool deleted = document.deleted;
-  OCTAVO_CO_TRY(auto write, edit_of_put(call, id, std::move(document)));
-  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, target, std::move(write));
-  OCTAVO_CO_TRY(const auto revision, co_await save(call, target, std::move(write)));
-  auto reply = saved_reply(deleted ? 200 : 201, id, revision);
-  add_location(reply, call, id);
-  co_return reply;
+  const bool new_edits = has_new_edits(call.request);
+  if (new_edits || !document.revision) {
+    OCTAVO_CO_TRY(document.revision, base_revision(call.request, document.revision));
+  }
+  const int status = document.deleted ? 200 : 201;
+  co_return co_await write_and_reply(call, target, std::move(document), new_edits, status);
 }
 
 Task<Expected<Reply>> create_document(Call& call) {
@@ -122,12 +123,7 @@ Task<Expected<Reply>> create_document(Call& call) {
   const auto target = call.database->target_of(id);
   if (is_local_id(id)) co_return co_await write_local(call, target, std::move(document));
 
-  OCTAVO_CO_TRY(auto write, make_write(id, std::move(document), true));
-  if (call.request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, target, std::move(write));
-  OCTAVO_CO_TRY(const auto revision, co_await save(call, target, std::move(write)));
-  auto reply = saved_reply(201, id, revision);
-  add_location(reply, call, id);
-  co_return reply;
+  co_return co_await write_and_reply(call, target, std::move(document), true, 201);
 }
 
 namespace {
@@ -191,10 +187,7 @@ Task<Expected<Reply>> delete_document(Call& call) {
 
   OCTAVO_CO_TRY(document.revision, base_revision(request, std::nullopt));
   if (!document.revision) co_return fail(ErrorCode::conflict, "");
-  OCTAVO_CO_TRY(auto write, make_write(id, std::move(document), has_new_edits(request)));
-  if (request.parameter("batch") == "ok") co_return co_await write_unacknowledged(call, target, std::move(write));
-  OCTAVO_CO_TRY(const auto saved, co_await save(call, target, std::move(write)));
-  co_return saved_reply(200, id, saved);
+  co_return co_await write_and_reply(call, target, std::move(document), has_new_edits(request), 200);
 }
 
 Task<Expected<Reply>> copy_document(Call& call) {
@@ -205,11 +198,7 @@ Task<Expected<Reply>> copy_document(Call& call) {
   document.revision = destination.revision;
   const auto target = call.database->target_of(destination.id);
   if (is_local_id(target.id())) co_return co_await write_local(call, target, std::move(document));
-  OCTAVO_CO_TRY(auto write, make_write(destination.id, std::move(document), true));
-  OCTAVO_CO_TRY(const auto revision, co_await save(call, target, std::move(write)));
-  auto reply = saved_reply(201, target.id(), revision);
-  add_location(reply, call, target.id());
-  co_return reply;
+  co_return co_await write_and_reply(call, target, std::move(document), true, 201);
 }
 
 }  // namespace octavo::api::couch

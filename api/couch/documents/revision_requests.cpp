@@ -8,7 +8,7 @@
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/documents/bulk_handlers.h"
-#include "api/couch/documents/edit.h"
+#include "api/couch/documents/save.h"
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "api/couch/documents/edit.h"
+#include "api/couch/call/document_id.h"
 #include "api/couch/documents/function_request.h"
 #include "api/models/document_renderer.h"
 #include "api/scripts/write_rules.h"

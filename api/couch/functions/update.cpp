@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "api/couch/auth/users_database.h"
+#include "api/couch/call/document_id.h"
 #include "api/couch/call/errors.h"
-#include "api/couch/documents/edit.h"
 #include "api/couch/documents/function_request.h"
+#include "api/couch/documents/save.h"
 #include "api/couch/functions/routes.h"
 #include "api/models/document_renderer.h"
 #include "base/encoding.h"

@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "api/couch/auth/users_database.h"
+#include "api/couch/call/document_id.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/call/sliced_reply.h"
-#include "api/couch/documents/edit.h"
 #include "api/couch/documents/local_document_scan.h"
 #include "api/couch/queries/all_docs_query.h"
 #include "api/couch/queries/routes.h"

@@ -1,6 +1,6 @@
-#include "api/couch/documents/edit.h"
-
 #include <catch2/catch.hpp>
+
+#include "api/couch/documents/save.h"
 
 using namespace octavo;
 using namespace octavo::api::couch;

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/error.h"
+#include "partitioning/database.h"
+#include "storage/document/document.h"
+
+namespace octavo::api::couch {
+
+/// Checks an id by CouchDB's rules for this database. Errors have CouchDB's words.
+Expected<void> check_id(std::string_view id, const partitioning::Database& database);
+
+using storage::is_design_id;
+using storage::kDesignPrefix;
+inline constexpr std::string_view kLocalPrefix = "_local/";
+inline bool is_local_id(std::string_view id) {
+  return id.starts_with(kLocalPrefix);
+}
+
+}  // namespace octavo::api::couch
