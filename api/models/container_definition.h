@@ -9,6 +9,7 @@
 
 #include <boost/json.hpp>
 
+#include "api/models/throughput.h"
 #include "base/error.h"
 #include "partitioning/database.h"
 #include "query/json/field_path.h"
@@ -21,15 +22,6 @@ class ItemShape;
 
 /// The area of the catalog with the databases of this API (resources/registry.cpp), which contain the containers.
 inline constexpr std::string_view database_area = "cosmos_databases";
-
-/// Provisioned throughput of a database or container, in request units per second.
-struct Throughput {
-  std::uint32_t manual = 0;         ///< 0: autoscale
-  std::uint32_t autoscale_max = 0;  ///< 0: manual
-  bool enforced = true;             ///< false: a default that is only shown
-
-  std::uint32_t highest() const { return autoscale_max != 0 ? autoscale_max : manual; }
-};
 
 /// A container: its definition as sent by the client, checked and completed with Cosmos DB's defaults, and what the
 /// server added at creation. Stored as JSON with the engine's database that contains the items. A value type.
@@ -81,18 +73,5 @@ Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitio
 
 /// Computed properties of a database for queries of either API; null: none, or the database is not a container.
 query::sql::ComputedProperties::Ptr computed_properties_of(const partitioning::Database& database);
-
-/// Checks an id of a database, container or user: 1 to 255 characters, none of `/ \ ? #`, no space at the end.
-Expected<void> check_resource_id(std::string_view id);
-/// The `id` in a resource's body. Errors: bad_request.
-Expected<std::string> id_of(const boost::json::object& body);
-/// Parses a path of a partition key or unique key; wildcards are invalid. Errors: bad_request.
-Expected<query::FieldPath> parse_path(std::string_view text);
-
-/// Throughput that the headers of a creation request. Errors: bad_request.
-Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view> manual,
-                                                  std::optional<std::string_view> autoscale);
-boost::json::value to_json(const Throughput& throughput);
-Throughput throughput_from_json(const boost::json::value& value);
 
 }  // namespace octavo::api::cosmos

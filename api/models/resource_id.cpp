@@ -13,12 +13,41 @@ namespace octavo::api::cosmos {
 namespace {
 
 constexpr std::size_t kPartBytes = 4;
+constexpr std::size_t kIdCharactersMax = 255;  // Azure Cosmos DB service limits
 
 // Never all zero: clients treat zero as "no id".
 std::string random_part() {
   std::string bytes = crypto::random_bytes(kPartBytes);
   bytes.back() = static_cast<char>(bytes.back() | 1);
   return bytes;
+}
+
+// Counts UTF-16 units, as Azure Cosmos DB does.
+std::size_t character_count(std::string_view text) {
+  std::size_t count = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xC0) != 0x80) count += byte >= 0xF0 ? 2 : 1;
+  }
+  return count;
+}
+
+// Checks the id of a database, container, user, script or permission.
+Expected<void> check_resource_id(std::string_view id) {
+  if (id.empty()) return fail(ErrorCode::bad_request, "The input name is invalid: it is empty.");
+  if (character_count(id) > kIdCharactersMax) {
+    return fail(ErrorCode::bad_request,
+                "The input name '" + std::string(id.substr(0, 32)) + "…' is invalid: it has more than 255 characters.");
+  }
+  if (id.find_first_of("/\\?#") != std::string_view::npos) {
+    return fail(ErrorCode::bad_request, "The input name '" + std::string(id) +
+                                            "' is invalid. Ensure to provide a unique non-empty string "
+                                            "without the characters '/', '\\', '#', '?'.");
+  }
+  if (id.back() == ' ') {
+    return fail(ErrorCode::bad_request, "The input name '" + std::string(id) + "' is invalid: it ends with a space.");
+  }
+  return {};
 }
 
 }  // namespace
@@ -90,6 +119,17 @@ std::optional<std::string> parse_rid(std::string_view shown) {
     return std::nullopt;
   }
   return bytes;
+}
+
+Expected<std::string> id_of(const boost::json::object& body) {
+  const auto* id = body.if_contains("id");
+  if (id == nullptr || id->is_null()) {
+    return fail(ErrorCode::bad_request,
+                "The input content is invalid because the required properties - 'id; ' - are missing");
+  }
+  if (!id->is_string()) return fail(ErrorCode::bad_request, "The property id must be a string.");
+  OCTAVO_TRY_VOID(check_resource_id(std::string_view(id->get_string())));
+  return std::string(id->get_string());
 }
 
 }  // namespace octavo::api::cosmos

@@ -5,6 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include <boost/json.hpp>
+
+#include "base/error.h"
+
 /// System resource ids (`_rid`). Clients derive the kind from the length, and the container's id from an item's.
 ///
 /// Format (resource id, _rid):
@@ -38,5 +42,9 @@ std::optional<std::string> parse_rid(std::string_view shown);
 
 /// A random UUID: unique, but not secret.
 std::string new_uuid();
+
+/// The `id` in a resource's body, as its user named it: 1 to 255 characters, none of `/ \ ? #`, no space at the end.
+/// Errors: bad_request.
+Expected<std::string> id_of(const boost::json::object& body);
 
 }  // namespace octavo::api::cosmos

@@ -4,6 +4,7 @@
 #include "api/cosmos/resources/resource_handlers.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/models/errors.h"
+#include "api/models/resource_id.h"
 
 namespace octavo::api::cosmos {
 

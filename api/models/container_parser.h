@@ -1,0 +1,19 @@
+#pragma once
+
+#include "api/models/container_definition.h"
+#include "base/error.h"
+
+/// Reads the members of a container as a client sends it. Errors: bad_request, naming the property.
+namespace octavo::api::cosmos {
+
+/// Derives the members of `definition` from its `resource`, except `computed`, and completes the resource with Cosmos
+/// DB's defaults.
+Expected<void> complete_definition(ContainerDefinition& definition);
+
+/// Only for a new container. Clients cannot set system properties, and a repeated level adds nothing to the key.
+Expected<void> check_key_paths(const ContainerDefinition& definition);
+
+/// Sets `computed`. Stored definitions may have computed properties that are invalid.
+Expected<void> read_computed_properties(ContainerDefinition& definition);
+
+}  // namespace octavo::api::cosmos

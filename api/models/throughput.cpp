@@ -1,0 +1,72 @@
+#include "api/models/throughput.h"
+
+#include <charconv>
+#include <string>
+
+#include "query/json/parsed_document.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+constexpr std::int64_t kThroughputMin = 400;  // this and the limits below: Azure Cosmos DB service limits
+constexpr std::int64_t kThroughputMax = 1'000'000;
+constexpr std::int64_t kAutoscaleMin = 1'000;
+
+}  // namespace
+
+Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view> manual,
+                                                  std::optional<std::string_view> autoscale) {
+  const auto check = [](std::int64_t value, std::int64_t min, std::int64_t step) -> Expected<std::uint32_t> {
+    if (value < min || value > kThroughputMax || value % step != 0) {
+      return fail(ErrorCode::bad_request, "The offer should have valid throughput values between " +
+                                              std::to_string(min) + " and " + std::to_string(kThroughputMax) +
+                                              " inclusive in increments of " + std::to_string(step) + ".");
+    }
+    return static_cast<std::uint32_t>(value);
+  };
+  if (manual && autoscale) {
+    return fail(ErrorCode::bad_request, "Manual and autoscale throughput cannot both be asked for.");
+  }
+  if (manual) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(manual->data(), manual->data() + manual->size(), value);
+    if (error != std::errc{} || end != manual->data() + manual->size()) {
+      return fail(ErrorCode::bad_request, "x-ms-offer-throughput must be a whole number.");
+    }
+    OCTAVO_TRY(const auto checked, check(value, kThroughputMin, 100));
+    return Throughput{.manual = checked};
+  }
+  if (autoscale) {
+    OCTAVO_TRY(const auto settings, query::parse_json(*autoscale));
+    const auto* max = settings.is_object() ? settings.get_object().if_contains("maxThroughput") : nullptr;
+    if (max == nullptr || !max->is_int64()) {
+      return fail(ErrorCode::bad_request,
+                  "x-ms-cosmos-offer-autopilot-settings must be {\"maxThroughput\": a whole number}.");
+    }
+    OCTAVO_TRY(const auto checked, check(max->get_int64(), kAutoscaleMin, 1000));
+    return Throughput{.autoscale_max = checked};
+  }
+  return std::nullopt;
+}
+
+boost::json::value to_json(const Throughput& throughput) {
+  return boost::json::object{
+      {"manual", throughput.manual}, {"autoscale_max", throughput.autoscale_max}, {"enforced", throughput.enforced}};
+}
+
+Throughput throughput_from_json(const boost::json::value& value) {
+  Throughput throughput;
+  if (!value.is_object()) return throughput;
+  const auto number = [&](std::string_view name) {
+    const auto* member = value.get_object().if_contains(name);
+    return member != nullptr && member->is_int64() ? static_cast<std::uint32_t>(member->get_int64()) : 0U;
+  };
+  throughput.manual = number("manual");
+  throughput.autoscale_max = number("autoscale_max");
+  const auto* enforced = value.get_object().if_contains("enforced");
+  throughput.enforced = enforced != nullptr && *enforced == true;
+  return throughput;
+}
+
+}  // namespace octavo::api::cosmos
