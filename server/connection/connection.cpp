@@ -37,8 +37,6 @@ constexpr milliseconds linger_total{10'000};
 constexpr milliseconds linger_quiet{2000};
 /// How long to wait for the peer's close_notify; many peers never send it.
 constexpr milliseconds tls_end_timeout{500};
-/// A client whose average rate is lower is disconnected. A pause as long as the timeout is always allowed.
-constexpr std::uint64_t transfer_bytes_per_s_min = 500;
 /// Time to read the request of a connection that will only be answered 503.
 constexpr milliseconds rejected_head_timeout{1000};
 
@@ -57,7 +55,8 @@ Connection::Connection(Socket socket, std::string peer_address, ConnectionSlot s
       thread_(slot_.thread()),
       transport_(std::move(socket), endpoint.tls ? endpoint.tls->current().get() : nullptr),
       endpoint_(endpoint),
-      body_bytes_held_(thread_.bounds().body_bytes.held) {
+      body_bytes_held_(thread_.bounds().body_bytes.held),
+      wait_(thread_) {
   request_.peer_address = std::move(peer_address);
   request_.tls = endpoint.tls != nullptr;
   request_.headers = &fields_;
@@ -83,9 +82,9 @@ Task<void> Connection::run(std::unique_ptr<Connection> connection) {
   try {
     if (!connection->transport_.plain()) {
       if (connection->slot_.admission() == Admission::overloaded) co_return;
-      connection->wait_on(Wait::handshake, connection->thread_.settings().header_timeout_ms);
+      connection->wait_.begin(Wait::handshake, connection->thread_.settings().header_timeout_ms);
       co_await connection->transport_.handshake(error);
-      connection->stop_waiting();
+      connection->wait_.end();
       if (error) co_return;
     }
     co_await connection->serve();
@@ -136,7 +135,7 @@ Task<void> Connection::serve() {
       thread_.metrics().bytes_received.add(bytes);
       scan = scan_head();
     }
-    stop_waiting();
+    wait_.end();
     if (scan == HeadScan::complete) refusal_ = begin_request();
     if (!refusal_ && !take_body_if_here()) {
       const bool whole = co_await read_body();
@@ -204,20 +203,19 @@ std::size_t Connection::read_bytes_next() const {
 // Sets the deadline of the next read. A head's deadline starts with its first byte and is not extended.
 void Connection::begin_head_wait() {
   if (in_.empty() && !first_request_) {
-    if (wait_ == Wait::idle) return;
-    idle_since_ms_ = thread_.now_ms();
-    wait_on(Wait::idle, thread_.settings().idle_timeout_ms);
-  } else if (wait_ != Wait::head) {
+    if (wait_.current() == Wait::idle) return;
+    wait_.begin(Wait::idle, thread_.settings().idle_timeout_ms);
+  } else if (wait_.current() != Wait::head) {
     auto timeout = thread_.settings().header_timeout_ms;
     if (slot_.admission() == Admission::overloaded) timeout = std::min(timeout, rejected_head_timeout);
-    wait_on(Wait::head, timeout);
+    wait_.begin(Wait::head, timeout);
   }
 }
 
 // Whether a failed read of a head ends the connection. Sets refusal_ if the client must be told.
 bool Connection::read_failed(const boost::system::error_code& error) {
   if (error != asio::error::operation_aborted) return true;
-  if (timed_out_) {
+  if (wait_.timed_out()) {
     if (!in_.empty()) refuse_head(408, "The request head took too long to arrive.");
     return true;
   }
@@ -270,8 +268,8 @@ void Connection::finish_request() {
 
 // Tells the client why its request is refused, and ends the connection: the start of the next request is unknown.
 Task<void> Connection::refuse(Refusal refusal) {
-  stop_waiting();
-  timed_out_ = false;
+  wait_.end();
+  wait_.forget_timeout();
   unread_input_ = true;
   keep_alive_ = false;
   echoed_id_.clear();
@@ -295,19 +293,19 @@ Task<void> Connection::refuse(Refusal refusal) {
 // Closes our direction first and waits for the client to close its own, so that it can read the last reply: closing
 // with unread input would reset the connection and lose the reply.
 Task<void> Connection::close_gracefully() {
-  if (broken_ || timed_out_) {
+  if (broken_ || wait_.timed_out()) {
     transport_.close();
     co_return;
   }
-  wait_on(Wait::linger, tls_end_timeout);
+  wait_.begin(Wait::linger, tls_end_timeout);
   co_await transport_.end_sending();
-  timed_out_ = false;
+  wait_.forget_timeout();
   if (!input_ended_ && (unread_input_ || !in_.empty())) {
     release_memory();
     const auto give_up_ms = thread_.deadline_ms(linger_total);
     const auto space = in_.prepare(16 * 1024);
-    while (!timed_out_ && thread_.now_ms() < give_up_ms) {
-      wait_on(Wait::linger, linger_quiet);
+    while (!wait_.timed_out() && thread_.now_ms() < give_up_ms) {
+      wait_.begin(Wait::linger, linger_quiet);
       boost::system::error_code error;
       // Reads below TLS, which has been shut down, and discards the input.
       const asio::mutable_buffer buffer(space.data(), space.size());
@@ -315,7 +313,7 @@ Task<void> Connection::close_gracefully() {
       if (error) break;
     }
   }
-  stop_waiting();
+  wait_.end();
   transport_.close();
 }
 
@@ -328,39 +326,17 @@ void Connection::release_memory() {
   request_.release_target();
 }
 
-void Connection::wait_on(Wait wait, milliseconds timeout) {
-  wait_ = wait;
-  timed_out_ = false;
-  deadline_ms_ = thread_.deadline_ms(timeout);
-}
-
-void Connection::begin_transfer() {
-  transfer_begun_ms_ = thread_.now_ms();
-  transfer_bytes_ = 0;
-}
-
-// Sets the deadline for the next piece of a body or reply. Limits each pause, and the sum of all pauses.
-void Connection::wait_on_transfer(Wait wait, milliseconds timeout) {
-  wait_on(wait, timeout);
-  const auto slowest_ms = transfer_bytes_ * 1000 / transfer_bytes_per_s_min;
-  const auto latest_ms = transfer_begun_ms_ + static_cast<std::int64_t>(slowest_ms) + deadline_ms_ - thread_.now_ms();
-  deadline_ms_ = std::min(deadline_ms_, latest_ms);
-}
-
 bool Connection::on_tick() {
-  const auto now_ms = thread_.now_ms();
-  if (wait_ != Wait::none && now_ms >= deadline_ms_) {
-    timed_out_ = true;
-    if (wait_ != Wait::linger) {
-      const auto kind = static_cast<std::size_t>(wait_) - static_cast<std::size_t>(Wait::handshake);
+  if (const Wait expired = wait_.expire(); expired != Wait::none) {
+    if (expired != Wait::linger) {
+      const auto kind = static_cast<std::size_t>(expired) - static_cast<std::size_t>(Wait::handshake);
       thread_.metrics().timeouts[kind].add(1);
     }
-    wait_ = Wait::none;
     transport_.cancel();
     return true;
   }
-  if (wait_ == Wait::idle && !trim_ && transport_.plain() && in_.capacity() > 0 && in_.empty() &&
-      now_ms - idle_since_ms_ >= trim_after.count()) {
+  if (wait_.current() == Wait::idle && !trim_ && transport_.plain() && in_.capacity() > 0 && in_.empty() &&
+      wait_.waited() >= trim_after) {
     trim_ = true;
     transport_.cancel();
     return true;
@@ -385,7 +361,8 @@ bool Connection::on_tick() {
 
 void Connection::on_drain() {
   if (stream_) tell_closed();
-  if ((wait_ == Wait::idle || (wait_ == Wait::head && in_.empty())) && !stream_) transport_.cancel();
+  const Wait wait = wait_.current();
+  if ((wait == Wait::idle || (wait == Wait::head && in_.empty())) && !stream_) transport_.cancel();
 }
 
 }  // namespace octavo::server

@@ -18,6 +18,7 @@
 #include "server/connection/thread_state.h"
 #include "server/connection/tls.h"
 #include "server/connection/transport.h"
+#include "server/connection/wait_deadline.h"
 #include "server/http/compression.h"
 #include "server/http/header_fields.h"
 #include "server/http/reply_head.h"
@@ -53,7 +54,6 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
 
  private:
   enum class HeadScan : std::uint8_t { incomplete, complete, refused };
-  enum class Wait : std::uint8_t { none, handshake, head, body, idle, send, linger };  // middle five: TimeoutKind
 
   // A streamed reply while it runs.
   struct Stream {
@@ -89,10 +89,6 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
   Task<void> refuse(Refusal refusal);
   Task<void> close_gracefully();
   void release_memory();
-  void wait_on(Wait wait, std::chrono::milliseconds timeout);
-  void begin_transfer();
-  void wait_on_transfer(Wait wait, std::chrono::milliseconds timeout);
-  void stop_waiting() { wait_ = Wait::none; }
 
   // connection_body.cpp
   bool take_body_if_here();
@@ -159,12 +155,7 @@ class Connection final : public ConnectionHook, private api::BodySink, private a
   std::size_t request_size_ = 0;  // head and body in in_
   std::size_t requests_in_turn_ = 0;
   std::chrono::steady_clock::time_point started_;
-  std::int64_t deadline_ms_ = 0;
-  std::int64_t idle_since_ms_ = 0;
-  std::int64_t transfer_begun_ms_ = 0;
-  std::uint64_t transfer_bytes_ = 0;
-  Wait wait_ = Wait::none;
-  bool timed_out_ = false;
+  WaitDeadline wait_;
   bool trim_ = false;  // the read was cancelled only to free its buffer
   bool first_request_ = true;
   bool read_filled_ = false;

@@ -49,7 +49,7 @@ Task<bool> Connection::read_body() {
     if (!known) co_return refuse_body(415, "The Content-Encoding of the request body is not gzip or deflate.");
     coding = *known;
   }
-  begin_transfer();
+  wait_.begin_transfer();
   bool whole = false;
   if (head_.chunked) {
     whole = co_await read_chunked_body();
@@ -58,7 +58,7 @@ Task<bool> Connection::read_body() {
   }
   large_body_.reset();
   if (whole && coding != ContentCoding::identity) whole = co_await decompress_body(coding);
-  stop_waiting();
+  wait_.end();
   co_return whole;
 }
 
@@ -150,18 +150,18 @@ Task<bool> Connection::read_more_body(std::size_t bytes_min, std::size_t bytes_l
     broken_ = true;
     co_return false;
   }
-  wait_on_transfer(Wait::body, thread_.settings().body_timeout_ms);
+  wait_.begin_piece(Wait::body, thread_.settings().body_timeout_ms);
   boost::system::error_code error;
-  if (transfer_bytes_ >= uncharged_body_bytes) {
+  if (wait_.transferred_bytes() >= uncharged_body_bytes) {
     // Waits for input before it waits for its turn. The time spent waiting for a turn is no pause of the client.
     if (transport_.plain()) co_await transport_.wait_readable(error);
     if (!error) {
-      stop_waiting();
+      wait_.end();
       const auto asked_ms = thread_.now_ms();
       if (!large_body_) large_body_ = std::make_unique<BodyTurns::Body>(thread_.body_turns());
       co_await large_body_->wait(bytes_left);
-      transfer_begun_ms_ += thread_.now_ms() - asked_ms;
-      wait_on_transfer(Wait::body, thread_.settings().body_timeout_ms);
+      wait_.excuse_since(asked_ms);
+      wait_.begin_piece(Wait::body, thread_.settings().body_timeout_ms);
     }
   }
   std::size_t bytes = 0;
@@ -170,12 +170,12 @@ Task<bool> Connection::read_more_body(std::size_t bytes_min, std::size_t bytes_l
     bytes = co_await transport_.read_some(space.first(std::min(space.size(), body_read_bytes_max)), error);
   }
   if (error) {
-    if (timed_out_) co_return refuse_body(408, "The request body took too long to arrive.");
+    if (wait_.timed_out()) co_return refuse_body(408, "The request body took too long to arrive.");
     broken_ = true;
     co_return false;
   }
   in_.commit(bytes);
-  transfer_bytes_ += bytes;
+  wait_.add_transferred(bytes);
   thread_.metrics().bytes_received.add(bytes);
   co_return true;
 }

@@ -203,17 +203,17 @@ Task<bool> Connection::send_rest(GatherList list) {
 
 Task<bool> Connection::send_waiting(GatherList list) {
   writing_ = true;
-  begin_transfer();
+  wait_.begin_transfer();
   while (!list.empty() && !broken_) {
-    wait_on_transfer(Wait::send, thread_.settings().send_timeout_ms);
+    wait_.begin_piece(Wait::send, thread_.settings().send_timeout_ms);
     boost::system::error_code error;
     const auto bytes = co_await transport_.write_some(list, error);
     if (error) broken_ = true;
-    transfer_bytes_ += bytes;
+    wait_.add_transferred(bytes);
     thread_.metrics().bytes_sent.add(bytes);
     list.consume(bytes);
   }
-  stop_waiting();
+  wait_.end();
   writing_ = false;
   co_return !broken_;
 }

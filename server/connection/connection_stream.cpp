@@ -265,7 +265,7 @@ Task<void> Connection::end_watch() {
 // Keeps the connection until the handler of the watch's read has run.
 void Connection::end_after_watch(std::unique_ptr<Connection> connection) {
   Connection& ending = *connection;
-  ending.stop_waiting();
+  ending.wait_.end();
   ending.broken_ = true;
   ending.stream_->on_closed = nullptr;
   ending.stream_->abandoned = std::move(connection);
