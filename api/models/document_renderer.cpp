@@ -116,29 +116,12 @@ bool append_meta(std::string& out, const RevisionTree& tree, const Revision& sho
 
 }  // namespace
 
-void append_revision(std::string& out, const Revision& revision) {
-  if (revision.hash.is_digest()) {
-    out += '"';
-    revision.append_to(out);
-    out += '"';
-    return;
-  }
-  append_json_string(out, revision.to_string());
-}
-
 void append_document(std::string& out, std::string_view id, const Revision& revision, bool deleted,
                      std::string_view body) {
   // Grow by doubling, because the rows of a long reply are appended one by one.
   const auto needed = out.size() + id.size() + body.size() + kEnvelopeBytes;
   if (needed > out.capacity()) out.reserve(out.empty() ? needed : std::max(needed, 2 * out.capacity()));
-  out += "{\"_id\":";
-  append_json_string(out, id);
-  out += ",\"_rev\":";
-  append_revision(out, revision);
-  if (body.size() > 2) {
-    out += ',';
-    out.append(body, 1, body.size() - 2);
-  }
+  query::begin_document(out, id, revision, body);
   if (deleted) out += ",\"_deleted\":true";
   out += '}';
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "query/json/document_text.h"
 #include "storage/document/document.h"
 #include "storage/document/revision_tree.h"
 #include "storage/partition/snapshot.h"
@@ -37,7 +38,6 @@ Expected<bool> append_leaf(std::string& out, const storage::DocumentView& docume
                            const storage::RevisionTree& tree, const storage::RevisionTree::Node& leaf,
                            const RenderOptions& options);
 
-/// `"N-hash"` with quotes. Only replicated revisions may need escapes.
-void append_revision(std::string& out, const storage::Revision& revision);
+using query::append_revision;
 
 }  // namespace octavo::api::couch

@@ -2,6 +2,7 @@
 
 #include "base/json_writer.h"
 #include "partitioning/keys/partition_key.h"
+#include "query/json/document_text.h"
 
 namespace octavo::query {
 
@@ -14,7 +15,7 @@ void append_leaves(std::string& json, std::string_view name, const storage::Revi
     if (leaf->deleted != deleted || leaf->revision == winner) continue;
     if (first) append_json_key(json, name);
     json += first ? '[' : ',';
-    append_json_string(json, leaf->revision.to_string());
+    append_revision(json, leaf->revision);
     first = false;
   }
   if (!first) json += ']';
@@ -38,14 +39,7 @@ Expected<FeedDocument> read_feed_document(const storage::DocumentView& found, co
   if (found.deleted) return document;
   std::string& json = document.json;
   json.reserve(found.body.size() + found.id.size() + 80);
-  json += "{\"_id\":";
-  append_json_string(json, found.id);
-  json += ",\"_rev\":";
-  append_json_string(json, found.revision.to_string());
-  if (found.body.size() > 2) {
-    json += ',';
-    json.append(found.body, 1, found.body.size() - 2);
-  }
+  begin_document(json, found.id, found.revision, found.body);
   if (found.has_conflicts) {
     OCTAVO_TRY(const auto tree, snapshot.revision_tree(found));
     append_leaves(json, "_conflicts", tree, found.revision, false);

@@ -10,6 +10,7 @@
 #include "base/json_writer.h"
 #include "query/collation/sort_key.h"
 #include "query/index/raw_field.h"
+#include "query/json/document_text.h"
 #include "query/mango/find_execution.h"
 #include "query/walk/gone_index.h"
 
@@ -21,11 +22,8 @@ using partitioning::ScanState;
 
 constexpr double kScanWarningRatio = 10;  // CouchDB's index_scan_warning_threshold
 
-// Views, as these texts are appended for each result: their sizes need not be counted.
+// A view, as it is appended for each result: its size need not be counted.
 constexpr std::string_view result_separator = ",\n";
-constexpr std::string_view id_member = R"({"_id":)";
-constexpr std::string_view revision_member = R"(,"_rev":)";
-constexpr std::string_view conflicts_member = R"(,"_conflicts":)";
 
 void append_json_array(std::string& out, const std::vector<std::string>& items) {
   out += '[';
@@ -108,24 +106,8 @@ Expected<void> FindExecution::append_result(std::string& out, const Result& resu
   OCTAVO_TRY_VOID(append_conflicts(conflicts, document, *result.snapshot, has_conflicts));
 
   if (prepared_->projection.whole()) {
-    out += id_member;
-    append_json_string(out, document.id);
-    out += revision_member;
-    // Only a replicated revision can have a hash that is text, and so characters to escape.
-    if (document.revision.hash.is_digest()) {
-      out += '"';
-      document.revision.append_to(out);
-      out += '"';
-    } else {
-      append_json_string(out, document.revision.to_string());
-    }
-    const std::string_view members = document.body.substr(1);  // with the closing brace
-    if (members.size() > 1) out += ',';
-    if (!has_conflicts) {
-      out.append(members);
-      return {};
-    }
-    out.append(members.substr(0, members.size() - 1)).append(conflicts_member).append(conflicts);
+    begin_document(out, document.id, document.revision, document.body);
+    if (has_conflicts) out.append(",\"_conflicts\":").append(conflicts);
     out += '}';
     return {};
   }

@@ -7,6 +7,7 @@
 
 #include "base/json_writer.h"
 #include "query/index/raw_field.h"
+#include "query/json/document_text.h"
 #include "query/json/parsed_document.h"
 #include "query/mango/projection.h"
 #include "query/search/search_kind.h"
@@ -91,19 +92,6 @@ Expected<std::vector<SortKey>> sort_of(const FindRequest& request, const TextQue
   return keys;
 }
 
-/// Appends the whole document as a client sees it.
-void write_document(std::string& out, const storage::DocumentView& document) {
-  out += "{\"_id\":";
-  append_json_string(out, document.id);
-  out += ",\"_rev\":";
-  append_json_string(out, document.revision.to_string());
-  if (document.body.size() > 2) {
-    out += ',';
-    out.append(document.body.substr(1, document.body.size() - 2));
-  }
-  out += '}';
-}
-
 class TextFindRun {
  public:
   TextFindRun(const partitioning::Database& database, const TextFind& find) : database_(database), find_(find) {}
@@ -166,7 +154,8 @@ class TextFindRun {
                               {.body = body, .id = id, .rev = revision, .deleted = false, .attachments = {}}, budget));
     if (!is_match) return false;
     text_.clear();
-    write_document(text_, *document);
+    begin_document(text_, document->id, document->revision, document->body);
+    text_ += '}';
     return true;
   }
 

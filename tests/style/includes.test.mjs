@@ -29,7 +29,7 @@ const allowed = {
   'query/collation': 'query/json',
   'query/design': 'query/json',
   'query/javascript': '',
-  'query/follow': 'query/design query/javascript',
+  'query/follow': 'query/design query/javascript query/json',
   'query/view': 'query/collation query/design query/follow query/javascript query/json',
   'query/functions': 'query/design query/javascript query/json query/view',
   'query/selector': 'query/collation query/json',

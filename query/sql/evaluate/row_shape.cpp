@@ -3,18 +3,11 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "query/json/document_text.h"
 
 namespace octavo::query::sql {
 
 namespace {
-
-void append_revision(std::string& out, const storage::Revision& revision) {
-  // Only a replicated revision can have a hash that is text, and so characters to escape.
-  if (!revision.hash.is_digest()) return append_json_string(out, revision.to_string());
-  out += '"';
-  revision.append_to(out);
-  out += '"';
-}
 
 class DocumentRows : public RowShape {
  public:
@@ -30,14 +23,7 @@ class DocumentRows : public RowShape {
   }
 
   void append_row(const storage::DocumentView& document, std::string& out) const override {
-    out += "{\"_id\":";
-    append_json_string(out, document.id);
-    out += ",\"_rev\":";
-    append_revision(out, document.revision);
-    if (document.body.size() > 2) {
-      out += ',';
-      out.append(document.body.substr(1, document.body.size() - 2));
-    }
+    begin_document(out, document.id, document.revision, document.body);
     out += '}';
   }
 
