@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/json_writer.h"
 #include "query/index/raw_field.h"
 #include "query/json/document_text.h"
 #include "query/json/parsed_document.h"
@@ -96,15 +95,14 @@ class TextFindRun {
  public:
   TextFindRun(const partitioning::Database& database, const TextFind& find) : database_(database), find_(find) {}
 
-  Expected<std::string> run(SearchRequest search, std::chrono::steady_clock::time_point started) {
+  Expected<TextFindPage> run(SearchRequest search, std::string& out) {
     const FindRequest& request = find_.request;
     std::uint64_t left = std::min(request.limit, find_text_limit_max);
     std::uint64_t skip = request.skip;
-    std::string out = "{\"docs\":[\n";
-    SearchBookmark bookmark =
-        search.bookmark.value_or(SearchBookmark{.sort = sort_checksum(find_.sort), .ordinal = 0, .order = {}});
-    for (std::size_t page = kFirstPageHits; left > 0; page = std::min(2 * page, kPageHitsMax)) {
-      search.limit = page;
+    SearchBookmark& bookmark = page_.bookmark;
+    bookmark = search.bookmark.value_or(SearchBookmark{.sort = sort_checksum(find_.sort), .ordinal = 0, .order = {}});
+    for (std::size_t hits = kFirstPageHits; left > 0; hits = std::min(2 * hits, kPageHitsMax)) {
+      search.limit = hits;
       search.bookmark = bookmark;
       OCTAVO_TRY(const auto result, find_.index->search(search));
       if (result.hits.empty()) break;
@@ -126,17 +124,7 @@ class TextFindRun {
       bookmark.ordinal = last.ordinal;
       bookmark.order.assign(last.order.begin(), last.order.end() - 1);
     }
-    out += "\n],\n\"bookmark\":";
-    append_json_string(out, bookmark.encode());
-    if (request.execution_stats) {
-      const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started;
-      out += fmt::format(
-          ",\n\"execution_stats\":{{\"total_keys_examined\":0,\"total_docs_examined\":{},"
-          "\"total_quorum_docs_examined\":0,\"results_returned\":{},\"execution_time_ms\":{:.3f}}}",
-          examined_, returned_, elapsed.count());
-    }
-    out += "}\n";
-    return out;
+    return page_;
   }
 
  private:
@@ -145,7 +133,7 @@ class TextFindRun {
     OCTAVO_TRY(const auto snapshot, database_.snapshot_for_document(id));
     OCTAVO_TRY(const auto document, snapshot.find(id));
     if (!document || document->deleted) return false;
-    ++examined_;
+    ++page_.documents_examined;
     OCTAVO_TRY(const auto body, parser_.parse(document->body));
     const std::string revision = document->revision.to_string();
     MatchBudget budget(match_steps_per_document_max);
@@ -160,7 +148,7 @@ class TextFindRun {
   }
 
   void append(std::string& out) {
-    if (returned_++ > 0) out += ",\n";
+    if (page_.results_returned++ > 0) out += ",\n";
     if (projection_.whole()) {
       out += text_;
     } else {
@@ -173,8 +161,7 @@ class TextFindRun {
   Projection projection_{find_.request.fields};
   DocumentParser parser_;
   std::string text_;
-  std::uint64_t examined_ = 0;
-  std::uint64_t returned_ = 0;
+  TextFindPage page_;
 };
 
 }  // namespace
@@ -238,9 +225,9 @@ Expected<std::optional<TextFind>> plan_text_find(const FeedIndexCatalog& catalog
   return unusable();
 }
 
-Expected<std::string> run_text_find(const partitioning::Database& database, const TextFind& find,
-                                    storage::Sequence at_least, std::chrono::steady_clock::time_point deadline,
-                                    std::chrono::steady_clock::time_point started) {
+Expected<TextFindPage> run_text_find(const partitioning::Database& database, const TextFind& find,
+                                     storage::Sequence at_least, std::chrono::steady_clock::time_point deadline,
+                                     std::string& out) {
   SearchRequest search;
   search.query = find.query.query;
   if (!find.request.partition.empty()) search.partition = find.request.partition;
@@ -249,7 +236,7 @@ Expected<std::string> run_text_find(const partitioning::Database& database, cons
   search.include_fields.emplace();
   search.at_least = at_least;
   search.deadline = deadline;
-  return TextFindRun(database, find).run(std::move(search), started);
+  return TextFindRun(database, find).run(std::move(search), out);
 }
 
 json::object TextFind::explain(const partitioning::Database& database) const {

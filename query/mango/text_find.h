@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,11 +43,19 @@ bool names_text_index(const FeedIndexCatalog& catalog, const std::vector<std::st
 /// no_usable_index for `$text` without an index for it.
 Expected<std::optional<TextFind>> plan_text_find(const FeedIndexCatalog& catalog, FindRequest request);
 
-/// Runs `find` on a worker, after the index has reached `at_least`, and returns the whole reply: at most
-/// `find_text_limit_max` documents. Errors: timeout at `deadline`, those of the index and the storage.
-Expected<std::string> run_text_find(const partitioning::Database& database, const TextFind& find,
-                                    storage::Sequence at_least, std::chrono::steady_clock::time_point deadline,
-                                    std::chrono::steady_clock::time_point started);
+/// What a search returned, beside the documents.
+struct TextFindPage {
+  SearchBookmark bookmark;  ///< after the last hit that was examined
+  std::uint64_t documents_examined = 0;
+  std::uint64_t results_returned = 0;
+};
+
+/// Runs `find` on a worker, after the index has reached `at_least`, and appends the documents to `out`, separated by
+/// commas: at most `find_text_limit_max`. Errors: timeout at `deadline`, those of the index and the storage; `out` may
+/// then have some of the documents.
+Expected<TextFindPage> run_text_find(const partitioning::Database& database, const TextFind& find,
+                                     storage::Sequence at_least, std::chrono::steady_clock::time_point deadline,
+                                     std::string& out);
 
 /// As CouchDB's dreyfus/max_limit: clients request more results page by page.
 inline constexpr std::uint64_t find_text_limit_max = 200;

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include <boost/json.hpp>
+#include <fmt/format.h>
 
 #include "api/couch/auth/users_database.h"
 #include "api/couch/call/json_reply.h"
@@ -16,6 +17,7 @@
 #include "api/couch/queries/query_reply.h"
 #include "api/couch/queries/routes.h"
 #include "api/http/charge_limit.h"
+#include "base/json_writer.h"
 #include "partitioning/engine.h"
 #include "partitioning/throughput/request_charge.h"
 #include "query/database/database_services.h"
@@ -64,6 +66,21 @@ Task<std::invoke_result_t<Work&>> work_on_find_body(const Call& call, Work work)
   return work_on_body(call, std::move(work), query::find_inline_bytes_max + 1);
 }
 
+/// The members that follow the documents of a text index.
+void append_text_tail(std::string& out, const query::search::TextFindPage& page, bool with_statistics,
+                      std::chrono::steady_clock::time_point started) {
+  out += "\n],\n\"bookmark\":";
+  append_json_string(out, page.bookmark.encode());
+  if (with_statistics) {
+    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started;
+    out += fmt::format(
+        ",\n\"execution_stats\":{{\"total_keys_examined\":0,\"total_docs_examined\":{},"
+        "\"total_quorum_docs_examined\":0,\"results_returned\":{},\"execution_time_ms\":{:.3f}}}",
+        page.documents_examined, page.results_returned, elapsed.count());
+  }
+  out += "}\n";
+}
+
 Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
                                     std::chrono::steady_clock::time_point started) {
   auto& services = *call.database_services();
@@ -73,22 +90,23 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
     OCTAVO_CO_TRY_VOID(co_await services.wait_for_expirations(started + kTextIndexWaitMax));
     OCTAVO_CO_TRY(sequence, call.database->visible_sequence());
   }
-  Expected<std::string> body;
+  Reply reply;
+  Expected<query::search::TextFindPage> page;
   do {
     if (find.request.update) {
       OCTAVO_CO_TRY_VOID(co_await indexes.wait_until_current(find.index, sequence, started + kTextIndexWaitMax));
     } else {
       indexes.update(*find.index);
     }
-    body = co_await call.services.engine.run_patiently([&] {
+    reply.body = "{\"docs\":[\n";
+    page = co_await call.services.engine.run_patiently([&] {
       const auto deadline = std::chrono::steady_clock::now() + kTextFindTimeMax;
-      return query::search::run_text_find(*call.database, find, sequence, deadline, started);
+      return query::search::run_text_find(*call.database, find, sequence, deadline, reply.body);
     });
     // After an error the index may have returned to its last commit; then it must catch up again.
-  } while (!body && body.error().code == ErrorCode::index_went_back);
-  if (!body) co_return std::unexpected(std::move(body).error());
-  Reply reply;
-  reply.body = *std::move(body);
+  } while (!page && page.error().code == ErrorCode::index_went_back);
+  if (!page) co_return std::unexpected(std::move(page).error());
+  append_text_tail(reply.body, *page, find.request.execution_stats, started);
   co_return reply;
 }
 
