@@ -12,6 +12,7 @@
 
 #include "partitioning/scan.h"
 #include "query/sql/evaluate/row_shape.h"
+#include "query/sql/evaluate/user_functions.h"
 #include "query/sql/run/sql_preparation.h"
 #include "query/sql/syntax/sql_limits.h"
 #include "query/walk/plan_walk.h"

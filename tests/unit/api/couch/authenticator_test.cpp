@@ -8,6 +8,7 @@
 #include "api/couch/auth/admin_store.h"
 #include "api/couch/auth/login_limiter.h"
 #include "api/couch/auth/session_cookie.h"
+#include "api/couch/server/session.h"
 #include "unit/api/couch/auth_fixture.h"
 #include "unit/api/couch/jwt_signer.h"
 

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "query/search/text_index.h"
+
 namespace octavo::query::search {
 namespace {
 
