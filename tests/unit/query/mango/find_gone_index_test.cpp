@@ -85,11 +85,10 @@ Ids in_one_page(FindFixture& fixture, json::object request) {
 
 TEST_CASE("pages of a _find go on when its index is deleted, and return each document once and in order") {
   IndexedNumbers numbers;
-  const std::string text =
-      GENERATE(as<std::string>{}, R"({"selector":{"a":2}})", R"({"selector":{"n":{"$gte":90}}})",
-               R"({"selector":{"n":{"$gt":20}},"sort":["n"]})",
-               R"({"selector":{"n":{"$gt":20}},"sort":[{"n":"desc"}]})",
-               R"({"selector":{"n":{"$gt":20}},"sort":["n"],"fields":["_id","n"]})");
+  const std::string text = GENERATE(as<std::string>{}, R"({"selector":{"a":2}})", R"({"selector":{"n":{"$gte":90}}})",
+                                    R"({"selector":{"n":{"$gt":20}},"sort":["n"]})",
+                                    R"({"selector":{"n":{"$gt":20}},"sort":[{"n":"desc"}]})",
+                                    R"({"selector":{"n":{"$gt":20}},"sort":["n"],"fields":["_id","n"]})");
   const json::object request = find_request_from(text);
   const int kept = GENERATE(1, 3);
   CAPTURE(text, kept);
@@ -113,7 +112,7 @@ TEST_CASE("pages of an $or go on when the index of a side is deleted, and return
   IndexedNumbers numbers;
   const json::object request =
       find_request_from(GENERATE(as<std::string>{}, R"({"selector":{"$or":[{"a":1},{"b":3}]}})",
-                          R"({"selector":{"$or":[{"_id":{"$lt":"1020"}},{"a":1},{"n":{"$lt":12}}]}})"));
+                                 R"({"selector":{"$or":[{"_id":{"$lt":"1020"}},{"a":1},{"n":{"$lt":12}}]}})"));
   const std::string name = GENERATE(as<std::string>{}, "a", "b", "n");
   const int kept = GENERATE(1, 4, 8);
   CAPTURE(json::serialize(request), name, kept);
