@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "../executor/find_fixture.h"
+#include "../mango/find_fixture.h"
 #include "expired_documents.h"
 #include "query/database/index_check.h"
 #include "query/index/index_entry.h"
