@@ -44,7 +44,8 @@ class IndexedNumbers : public FindFixture {
   /// Names of the design documents of the indexes that the first page of a query may read.
   Ids indexes_of(const json::object& request) {
     Ids names;
-    for (const auto& plan : explain(json::serialize(request))->plans) {
+    const auto explained = explain(json::serialize(request));
+    for (const auto& plan : explained->plans) {
       for (const auto& branch : plan.branches) {
         if (branch.index) names.push_back(branch.index->definition->design_document.substr(8));
       }
