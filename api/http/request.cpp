@@ -131,6 +131,13 @@ bool parse_target(std::string_view target, Request& request) {
   return parse_path(request.raw_path, request.segments) && parse_query(query, request.query);
 }
 
+std::string_view trim_blanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  const auto first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space) {
   std::string out;
   if (!decode_into(text, plus_is_space, out)) return std::nullopt;

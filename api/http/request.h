@@ -84,4 +84,7 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_sp
 /// Percent-encodes all but unreserved characters (RFC 3986 §2.3).
 std::string percent_encode(std::string_view text);
 
+/// `text` without the spaces and tabs around it, which may stand around the parts of a header (RFC 9110 §5.6.3).
+std::string_view trim_blanks(std::string_view text);
+
 }  // namespace octavo::api

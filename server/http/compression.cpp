@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "api/http/request.h"
 #include "server/http/header_fields.h"
 
 namespace octavo::server {
@@ -20,18 +21,12 @@ constexpr std::string_view last_empty_block{"\x03\x00", 2};
 constexpr std::string_view gzip_header{"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10};  // deflate, no time, Unix
 constexpr std::string_view zlib_header{"\x78\x5e", 2};
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 // Calls `visit` with each trimmed element of a separated list.
 template <class Visit>
 void for_each_element(std::string_view list, char separator, Visit visit) {
   while (!list.empty()) {
     const auto end = list.find(separator);
-    visit(trim(list.substr(0, end)));
+    visit(api::trim_blanks(list.substr(0, end)));
     if (end == std::string_view::npos) break;
     list.remove_prefix(end + 1);
   }
@@ -94,7 +89,7 @@ ContentCoding choose_coding(std::string_view accept_encoding) {
   int any = -1;
   for_each_element(accept_encoding, ',', [&](std::string_view element) {
     const auto semicolon = element.find(';');
-    const auto name = trim(element.substr(0, semicolon));
+    const auto name = api::trim_blanks(element.substr(0, semicolon));
     const int quality = semicolon == std::string_view::npos ? 1000 : parse_quality(element.substr(semicolon + 1));
     if (equals_ignoring_case(name, "gzip") || equals_ignoring_case(name, "x-gzip")) gzip = quality;
     if (equals_ignoring_case(name, "deflate")) deflate = quality;
@@ -111,7 +106,7 @@ ContentCoding choose_coding(std::string_view accept_encoding) {
 }
 
 bool is_compressible(std::string_view content_type) {
-  const auto type = trim(content_type.substr(0, content_type.find(';')));
+  const auto type = api::trim_blanks(content_type.substr(0, content_type.find(';')));
   const auto ends_with = [type](std::string_view suffix) {
     return type.size() >= suffix.size() && equals_ignoring_case(type.substr(type.size() - suffix.size()), suffix);
   };
@@ -121,7 +116,7 @@ bool is_compressible(std::string_view content_type) {
 }
 
 std::optional<ContentCoding> parse_coding(std::string_view content_encoding) {
-  const auto name = trim(content_encoding);
+  const auto name = api::trim_blanks(content_encoding);
   if (name.empty() || equals_ignoring_case(name, "identity")) return ContentCoding::identity;
   if (equals_ignoring_case(name, "gzip") || equals_ignoring_case(name, "x-gzip")) return ContentCoding::gzip;
   if (equals_ignoring_case(name, "deflate")) return ContentCoding::deflate;

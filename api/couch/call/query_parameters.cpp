@@ -17,13 +17,6 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kSpace = " \t";
-  const auto first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
 std::string quoted(std::string_view text) {
   return "\"" + std::string(text) + "\"";
 }
@@ -37,7 +30,7 @@ template <class Use>
 bool any_in_list(std::string_view list, Use use) {
   while (!list.empty()) {
     const auto comma = list.find(',');
-    if (use(trim(list.substr(0, comma)))) return true;
+    if (use(trim_blanks(list.substr(0, comma)))) return true;
     list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
   }
   return false;
@@ -110,7 +103,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 
 Expected<void> require_json_content_type(const Request& request) {
   const auto header = request.header("Content-Type");
-  if (header && equal_ignoring_case(trim(header->substr(0, header->find(';'))), kJsonType)) return {};
+  if (header && equal_ignoring_case(trim_blanks(header->substr(0, header->find(';'))), kJsonType)) return {};
   return fail(ErrorCode::bad_request, "Content-Type must be application/json", "bad_content_type");
 }
 
@@ -127,7 +120,7 @@ Expected<boost::json::object> json_object_body(const Request& request) {
 bool accepts_by_name(const Request& request, std::string_view type) {
   const auto accept = request.header("Accept");
   return accept && any_in_list(*accept, [&](std::string_view entry) {
-           return equal_ignoring_case(trim(entry.substr(0, entry.find(';'))), type);
+           return equal_ignoring_case(trim_blanks(entry.substr(0, entry.find(';'))), type);
          });
 }
 

@@ -52,23 +52,17 @@ bool equals_ignoring_case(std::string_view left, std::string_view right) {
   return std::ranges::equal(left, right, [&](char a, char b) { return lower(a) == lower(b); });
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 TextPairs cookies_of(const Request& request) {
   TextPairs cookies;
   auto rest = request.header("Cookie").value_or("");
   while (!rest.empty()) {
     const auto end = rest.find(';');
-    const auto cookie = trimmed(rest.substr(0, end));
+    const auto cookie = trim_blanks(rest.substr(0, end));
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     const auto equals = cookie.find('=');
-    const auto name = trimmed(cookie.substr(0, equals));
+    const auto name = trim_blanks(cookie.substr(0, equals));
     if (name.empty() || equals == std::string_view::npos || name == kSessionCookie) continue;
-    cookies.emplace_back(name, trimmed(cookie.substr(equals + 1)));
+    cookies.emplace_back(name, trim_blanks(cookie.substr(equals + 1)));
   }
   return cookies;
 }

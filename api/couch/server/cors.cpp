@@ -39,12 +39,6 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::string_view without_blanks(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 }  // namespace
 
 CorsPolicy::CorsPolicy(const config::Settings& settings)
@@ -85,7 +79,7 @@ std::optional<Reply> CorsPolicy::preflight(const Request& request) const {
   const std::string_view wanted = request.header("Access-Control-Request-Headers").value_or("");
   for (std::size_t begin = 0; begin < wanted.size();) {
     const std::size_t end = std::min(wanted.find(',', begin), wanted.size());
-    const std::string name = lower(without_blanks(wanted.substr(begin, end - begin)));
+    const std::string name = lower(trim_blanks(wanted.substr(begin, end - begin)));
     if (!name.empty() && std::ranges::find(headers_, name) == headers_.end()) return std::nullopt;
     begin = end + 1;
   }
