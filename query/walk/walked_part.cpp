@@ -13,20 +13,6 @@ namespace octavo::query {
 
 namespace {
 
-// The number of the first of `sides` that the document matches: a union returns it there. sides.size(): of none.
-Expected<std::size_t> first_matching_side(std::span<const Selector> sides, const IndexedDocument& document) {
-  std::string revision;
-  document.revision.append_to(revision);
-  MatchBudget budget(match_steps_per_document_max);
-  const SelectorSubject subject{
-      .body = document.body, .id = document.id, .rev = revision, .deleted = false, .attachments = {}};
-  for (std::size_t i = 0; i < sides.size(); ++i) {
-    OCTAVO_TRY(const bool is_match, matches_within(sides[i], subject, budget));
-    if (is_match) return i;
-  }
-  return sides.size();
-}
-
 std::unexpected<Error> bookmark_of_gone_index() {
   return fail(ErrorCode::bad_request, "The bookmark belongs to an index that is not there any more.",
               "invalid_bookmark");
@@ -58,6 +44,19 @@ Expected<WalkedPart> part_that_was_left(const Bookmark::Left& left, std::span<co
 }
 
 }  // namespace
+
+Expected<std::size_t> first_matching_side(std::span<const Selector> sides, const IndexedDocument& document) {
+  std::string revision;
+  document.revision.append_to(revision);
+  MatchBudget budget(match_steps_per_document_max);
+  const SelectorSubject subject{
+      .body = document.body, .id = document.id, .rev = revision, .deleted = false, .attachments = {}};
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    OCTAVO_TRY(const bool is_match, matches_within(sides[i], subject, budget));
+    if (is_match) return i;
+  }
+  return sides.size();
+}
 
 Expected<bool> WalkedPart::contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const {
   const auto is_behind = [this](std::string_view entry) { return down ? entry >= key : entry < key; };

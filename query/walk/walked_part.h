@@ -42,6 +42,10 @@ struct WalkedPart {
   Expected<bool> contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const;
 };
 
+/// The number of the first of `sides` that the document matches: a union returns it there. sides.size(): it matches
+/// none. Errors: too_large if the sides are too expensive to test.
+Expected<std::size_t> first_matching_side(std::span<const Selector> sides, const IndexedDocument& document);
+
 /// The document's current entries in the index, or in the path that `index` stands for. Empty: the filter of the index
 /// leaves the document out.
 std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedDocument& document,

@@ -8,6 +8,9 @@
 
 namespace octavo::query::sql {
 
+/// The error text for a continuation that this server did not make.
+inline constexpr std::string_view foreign_continuation_reason = "The continuation was not issued by this server.";
+
 /// Where the next page of a query starts. Clients see a token (base/token.h).
 ///
 /// Format (continuation of SQL):

@@ -208,7 +208,7 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
   while (true) {
     const auto& map = database_->partition_map();
     walk_.parts = partitioning::parts_of(map, *partition_id_);
-    if (walk_.parts.empty()) return fail(ErrorCode::bad_request, "The continuation is none of this server's.");
+    if (walk_.parts.empty()) return fail(ErrorCode::bad_request, std::string(foreign_continuation_reason));
     if (std::exchange(counted_partition_id_, partition_id_) != partition_id_) ++statistics_.ranges_read;
     auto state = walk_.run(slice(rows_left), *this);
     if (!state || *state == ScanState::more) return state;

@@ -93,13 +93,13 @@ Expected<std::shared_ptr<PreparedSql>> begin_preparation(SqlQuery::Ptr query, Sq
   prepared->shape = &shape;
   if (continuation) {
     prepared->continuation = Continuation::decode(*continuation);
-    if (!prepared->continuation) return invalid_continuation("The continuation is none of this server's.");
+    if (!prepared->continuation) return invalid_continuation(std::string(foreign_continuation_reason));
     if (prepared->continuation->fingerprint != prepared->query->fingerprint()) {
       return invalid_continuation("The continuation belongs to another query.");
     }
     if (prepared->continuation->kind == Continuation::Kind::walked) {
       prepared->gone_index = GoneIndex::from_text(prepared->continuation->start);
-      if (!prepared->gone_index) return invalid_continuation("The continuation is none of this server's.");
+      if (!prepared->gone_index) return invalid_continuation(std::string(foreign_continuation_reason));
     }
     // Here equal rows have their own order, so a position in an index would not be enough.
     if (prepared->query->program().is_merged_by_client && !prepared->continuation->names_row()) {
@@ -150,7 +150,7 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
   if (constraints.where_is_fixed) prepared.exact_matches = exact_matches_of(constraints.fixed, shape);
   task.request = request_for(*prepared.query, constraints, prepared.continuation);
   if (!find_sides(prepared, task.request.selector)) {
-    return invalid_continuation("The continuation is none of this server's.");
+    return invalid_continuation(std::string(foreign_continuation_reason));
   }
   PlannerScope& planner_scope = task.planner_scope;
   planner_scope.partition_query = !prepared.scope.partition_key.empty();

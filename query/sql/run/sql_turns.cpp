@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "partitioning/keys/range_parts.h"
 #include "partitioning/throughput/request_charge.h"
-#include "query/selector/match_budget.h"
 #include "query/sql/run/query_charge.h"
 #include "query/sql/run/sql_run.h"
 #include "query/walk/walked_part.h"
@@ -216,7 +216,7 @@ std::optional<SqlExecution::Implementation::Part> SqlExecution::Implementation::
     const auto& map = database_->partition_map();
     const auto parts = partitioning::parts_of(map, *partition_id);
     if (parts.empty()) {
-      evaluation_.fail({ErrorCode::bad_request, "The continuation is none of this server's.", {}});
+      evaluation_.fail({ErrorCode::bad_request, std::string(foreign_continuation_reason), {}});
       return std::nullopt;
     }
     gone_range_.emplace(map.range_of(parts.front())->first, map.range_of(parts.back())->last);
@@ -232,25 +232,20 @@ std::optional<SqlExecution::Implementation::Part> SqlExecution::Implementation::
     const storage::DocumentView& document, simdjson::dom::element root) {
   const auto& side = prepared_->gone_index->side;
   if (!side) return Part::within;
-  std::string revision;
-  document.revision.append_to(revision);
-  MatchBudget budget(match_steps_per_document_max);
-  const SelectorSubject subject{.body = root, .id = document.id, .rev = revision, .deleted = false, .attachments = {}};
-  for (std::size_t i = 0; i <= *side && i < prepared_->sides.size(); ++i) {
-    const auto is_match = matches_within(prepared_->sides[i], subject, budget);
-    if (!is_match) {
-      evaluation_.fail(is_match.error());
-      return std::nullopt;
-    }
-    if (*is_match) return i < *side ? Part::before : Part::within;
+  const auto sides = std::span(prepared_->sides).first(*side + 1);
+  const auto found = first_matching_side(sides, {root, document.body, document.id, document.revision});
+  if (!found) {
+    evaluation_.fail(found.error());
+    return std::nullopt;
   }
-  return Part::after;
+  if (*found == sides.size()) return Part::after;
+  return *found < *side ? Part::before : Part::within;
 }
 
 // --- rows that clients merge ---
 
-// Where the next page must begin if this one returns the rows of `complete` runs: at the next run, or if there is none,
-// at the first entry that was not read. Empty: unknown.
+// Where the next page must begin if this one returns the rows of `complete` runs: at the next run, or without a next
+// run at the first entry that was not read. Empty: unknown.
 std::string SqlExecution::Implementation::start_after_runs(std::size_t complete) const {
   if (complete < run_starts_.size()) return run_starts_[complete];
   std::string start = walk_.position.key.value_or(std::string());

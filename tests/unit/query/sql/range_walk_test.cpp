@@ -142,5 +142,5 @@ TEST_CASE("a continuation in a physical partition that there never was is refuse
   const auto query = parse_sql("SELECT VALUE c.n FROM c");
   auto continuation = *sql::Continuation::decode(*db.page(query, {}, options).continuation);
   continuation.partition_id_plus_one = 1000;
-  CHECK(db.page(query, {}, options, continuation.encode()).error == "The continuation is none of this server's.");
+  CHECK(db.page(query, {}, options, continuation.encode()).error == "The continuation was not issued by this server.");
 }

@@ -194,8 +194,8 @@ TEST_CASE("a continuation is refused by another query, and when it is no continu
   CHECK(orders.page(parse_sql("SELECT * FROM c WHERE true"), {}, options, first.continuation).error ==
         "The continuation belongs to another query.");
   CHECK(orders.page(query, {}, options, "x" + *first.continuation).error ==
-        "The continuation is none of this server's.");
-  CHECK(orders.page(query, {}, options, "").error == "The continuation is none of this server's.");
+        "The continuation was not issued by this server.");
+  CHECK(orders.page(query, {}, options, "").error == "The continuation was not issued by this server.");
   sql::Continuation any;
   any.kind = sql::Continuation::Kind::sorted;
   any.fingerprint = 7;
@@ -324,7 +324,7 @@ TEST_CASE("SQL pages of a union hold when another index becomes the better one o
         "The index that the query was run by is not there any more.");
   // As they once were, without the index.
   changed.kind = static_cast<sql::Continuation::Kind>('u');
-  CHECK(db.page(query, scope, page_options, changed.encode()).error == "The continuation is none of this server's.");
+  CHECK(db.page(query, scope, page_options, changed.encode()).error == "The continuation was not issued by this server.");
 }
 
 TEST_CASE("documents are not tested for what the index of their partition has said") {
