@@ -44,16 +44,31 @@ IndexPolicy policy_of(const DatabaseProperties& properties) {
   return {.unique_keys = properties.unique_keys, .automatic = properties.automatic_index};
 }
 
+// nullopt: the definition is damaged, which the log says.
+std::optional<DatabaseProperties> read_properties(partitioning::Database& database, DefinitionReader read_definition) {
+  auto read = read_definition(database);
+  if (read) return *std::move(read);
+  spdlog::error("database {}: its properties cannot be read and are not applied: {}", database.name(),
+                read.error().reason);
+  return std::nullopt;
+}
+
 }  // namespace
 
 DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks,
                                    DefinitionReader read_definition)
+    : DatabaseServices(database, tasks, read_definition, read_properties(database, read_definition)) {}
+
+DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks,
+                                   DefinitionReader read_definition,
+                                   const std::optional<DatabaseProperties>& properties)
     : database_(database),
       read_definition_(read_definition),
       design_functions_(database),
       feed_indexes_(database, tasks, feed_index_kinds()),
-      indexes_(database, tasks, policy_of(read_properties().value_or(DatabaseProperties{}))) {
-  apply_properties();
+      indexes_(database, tasks, policy_of(properties.value_or(DatabaseProperties{}))) {
+  const std::lock_guard lock(mutex_);
+  if (properties) apply(*properties);
 }
 
 DatabaseServices::~DatabaseServices() {
@@ -86,27 +101,23 @@ Task<Expected<void>> DatabaseServices::wait_for_expirations(std::chrono::steady_
   co_return co_await expiration->wait_until_deleted(deadline);
 }
 
-// nullopt: the definition is damaged, which the log says.
-std::optional<DatabaseProperties> DatabaseServices::read_properties() const {
-  auto read = read_definition_(database_);
-  if (read) return *std::move(read);
-  spdlog::error("database {}: its properties cannot be read and are not applied: {}", database_.name(),
-                read.error().reason);
-  return std::nullopt;
-}
-
 void DatabaseServices::apply_properties() {
   const std::lock_guard lock(mutex_);
   // Read under the mutex, so that the last thread to apply properties has the newest.
-  const auto properties = read_properties();
+  const auto properties = read_properties(database_, read_definition_);
   if (!properties || shut_down_) return;
   indexes_.set_policy(policy_of(*properties));
-  if (properties->ttl_s && !expiration_) expiration_ = std::make_unique<Expiration>(database_);
-  if (expiration_) expiration_->set_default(properties->ttl_s);
-  if (properties->all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
-  if (retention_) retention_->set_seconds(properties->all_versions_s);
-  apply_throughput(database_, *properties);
-  grow_for_throughput(database_, *properties);
+  apply(*properties);
+}
+
+// Called with the mutex held.
+void DatabaseServices::apply(const DatabaseProperties& properties) {
+  if (properties.ttl_s && !expiration_) expiration_ = std::make_unique<Expiration>(database_);
+  if (expiration_) expiration_->set_default(properties.ttl_s);
+  if (properties.all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
+  if (retention_) retention_->set_seconds(properties.all_versions_s);
+  apply_throughput(database_, properties);
+  grow_for_throughput(database_, properties);
 }
 
 void DatabaseServices::design_documents_changed() {

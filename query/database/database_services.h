@@ -55,8 +55,11 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
 
  private:
-  std::optional<DatabaseProperties> read_properties() const;
+  /// `properties`: read before; nullopt: the definition is damaged.
+  DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition,
+                   const std::optional<DatabaseProperties>& properties);
   void apply_properties();
+  void apply(const DatabaseProperties& properties);
 
   partitioning::Database& database_;
   const DefinitionReader read_definition_;
