@@ -50,17 +50,25 @@ void append_sized(std::string& out, std::string_view text) {
 
 bool append_index_entry(const IndexDefinition& definition, const IndexedDocument& document, std::string& key,
                         std::string& value) {
+  if (definition.partial_filter) {
+    std::string revision;
+    document.revision.append_to(revision);
+    if (!definition.partial_filter->matches(document.body, document.id, revision)) return false;
+  }
+  append_index_entry(definition.fields, document, key, value);
+  return true;
+}
+
+void append_index_entry(std::span<const OrderedField> fields, const IndexedDocument& document, std::string& key,
+                        std::string& value) {
   std::string revision;
   const auto revision_text = [&]() -> std::string_view {
     if (revision.empty()) document.revision.append_to(revision);
     return revision;
   };
-  if (definition.partial_filter && !definition.partial_filter->matches(document.body, document.id, revision_text())) {
-    return false;
-  }
   ByteWriter(value).varint(document.id.size());
   std::string text;
-  for (const auto& field : definition.fields) {
+  for (const auto& field : fields) {
     text.clear();
     if (field.path.is("_id") || field.path.is("_rev")) {
       const bool is_id = field.path.is("_id");
@@ -84,7 +92,6 @@ bool append_index_entry(const IndexDefinition& definition, const IndexedDocument
     append_sized(value, text);
   }
   key += document.id;
-  return true;
 }
 
 std::optional<IndexRow> IndexRow::decode(std::string_view key, std::string_view value) {

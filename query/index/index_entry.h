@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,9 @@ struct IndexedDocument {
 /// Appends the entry of `document` to `key` and `value`. False: the index's filter excludes it, and nothing was
 /// appended. Deterministic: the entry of an old version of a document can be found by computing it again.
 bool append_index_entry(const IndexDefinition& definition, const IndexedDocument& document, std::string& key,
+                        std::string& value);
+/// The same for an index of these fields without a filter.
+void append_index_entry(std::span<const OrderedField> fields, const IndexedDocument& document, std::string& key,
                         std::string& value);
 
 /// A decoded row. Views into the row.

@@ -133,10 +133,8 @@ std::optional<std::string> GoneIndex::entry_of(const IndexedDocument& document) 
   std::string entry;
   if (is_json) {
     // A partial filter need not be known: it is true of all results.
-    IndexDefinition definition;
-    definition.fields = fields;
     std::string value;
-    append_index_entry(definition, document, entry, value);
+    append_index_entry(fields, document, entry, value);
     return entry;
   }
   if (fields.size() == 1) {
