@@ -185,7 +185,6 @@ class Database : public std::enable_shared_from_this<Database> {
   /// Queues without waiting (`batch=ok`). Errors that occur at the commit are lost, as the client accepts. `target`
   /// must not refer to the id in `write`; the same holds for write_local.
   Expected<void> write_unacknowledged(const DocumentTarget& target, storage::DocumentWrite write);
-  Expected<void> write_unacknowledged(std::vector<storage::DocumentWrite> writes);
   Task<Expected<std::uint64_t>> write_local(DocumentTarget target, storage::LocalDocumentWrite write);
   Task<Expected<std::uint64_t>> write_local(storage::LocalDocumentWrite write);
   Task<Expected<std::vector<std::vector<storage::Revision>>>> purge(std::vector<storage::PurgeRequest> requests);

@@ -162,14 +162,6 @@ Task<Expected<void>> Database::run_transaction_in(std::size_t partition_id, Phys
       [&](auto done) { partition.run_transaction(std::move(task), {}, bytes, std::move(done)); });
 }
 
-Expected<void> Database::write_unacknowledged(std::vector<DocumentWrite> writes) {
-  for (DocumentWrite& write : writes) {
-    const std::string id = write.id;
-    OCTAVO_TRY_VOID(write_unacknowledged(target_of(id), std::move(write)));
-  }
-  return {};
-}
-
 Expected<void> Database::write_unacknowledged(const DocumentTarget& target, DocumentWrite write) {
   if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
   const std::size_t partition_id = locate(target);

@@ -32,12 +32,6 @@ OptimisticTransaction::OptimisticTransaction(std::shared_ptr<Database> database,
       target_(target.referring_to_key(partition_key_)),
       partition_id_(database_->locate(target_)) {}
 
-OptimisticTransaction::OptimisticTransaction(std::shared_ptr<Database> database, std::string partition_key)
-    : database_(std::move(database)),
-      partition_key_(std::move(partition_key)),
-      target_(database_->target_of_partition_key(partition_key_)),
-      partition_id_(database_->locate(target_)) {}
-
 OptimisticTransaction::Seen OptimisticTransaction::seen(const std::optional<DocumentView>& document) {
   if (!document) return {};
   return {.exists = true, .deleted = document->deleted, .revision = document->revision};
@@ -301,13 +295,6 @@ Task<Expected<bool>> OptimisticTransaction::commit() {
   if (!done) co_return std::unexpected(std::move(done).error());
   if (refused_) co_return std::unexpected(*std::move(refused_));
   co_return !stale_;
-}
-
-Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database, std::string partition_key,
-                                             bool in_turn,
-                                             std::function<Expected<Verdict>(OptimisticTransaction&)> attempt) {
-  const DocumentTarget target = database->target_of_partition_key(partition_key);
-  co_return co_await run_optimistically(std::move(database), target, in_turn, std::move(attempt));
 }
 
 Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database, DocumentTarget target, bool in_turn,

@@ -37,8 +37,6 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
 
   /// `target`: a logical partition, or a document in it. Its text is copied.
   OptimisticTransaction(std::shared_ptr<Database> database, const DocumentTarget& target);
-  /// `partition_key`: as in the documents' ids.
-  OptimisticTransaction(std::shared_ptr<Database> database, std::string partition_key);
   OptimisticTransaction(const OptimisticTransaction&) = delete;
   OptimisticTransaction& operator=(const OptimisticTransaction&) = delete;
 
@@ -147,9 +145,6 @@ struct Committed {
 /// final if everything it read is still unchanged. Errors: also conflict with the word `retry_with` if others write to
 /// the partition all the time, and overloaded if too many wait for their turn.
 Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database, DocumentTarget target, bool in_turn,
-                                             std::function<Expected<Verdict>(OptimisticTransaction&)> attempt);
-Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database, std::string partition_key,
-                                             bool in_turn,
                                              std::function<Expected<Verdict>(OptimisticTransaction&)> attempt);
 
 /// The word of the error if no attempt could be committed.

@@ -56,7 +56,7 @@ TEST_CASE("an optimistic transaction sees its own edits, and nobody else does be
   EngineFixture fixture;
   const auto database = fixture.create("d", {true, 2});
   EngineFixture::put(*database, "p:1", "{\"n\":1}");
-  OptimisticTransaction transaction(database, "p");
+  OptimisticTransaction transaction(database, database->target_of_partition_key("p"));
   const auto written = *transaction.apply(edit_of("p:1", "{\"n\":2}"));
   REQUIRE(written);
   CHECK_FALSE(written->created);
@@ -73,7 +73,7 @@ TEST_CASE("an optimistic transaction judges edits as the writer does") {
   EngineFixture fixture;
   const auto database = fixture.create("d", {true, 1});
   const auto first = EngineFixture::put(*database, "p:1", "{}");
-  OptimisticTransaction transaction(database, "p");
+  OptimisticTransaction transaction(database, database->target_of_partition_key("p"));
   CHECK((*transaction.apply(edit_of("p:1", "{}", storage::WriteBase::parent))).error().code == ErrorCode::conflict);
   CHECK((*transaction.apply(edit_of("p:2", "{}", storage::WriteBase::live_winner))).error().code ==
         ErrorCode::not_found);
@@ -102,7 +102,7 @@ TEST_CASE("a deletion in a transaction leaves the document that was in conflict"
   REQUIRE(run_task(database->write(std::move(writes))).front());
   REQUIRE(body_of(*database, "p:1") == R"({"n":9})");
 
-  OptimisticTransaction transaction(database, "p");
+  OptimisticTransaction transaction(database, database->target_of_partition_key("p"));
   auto deletion = edit_of("p:1", "{}", storage::WriteBase::live_winner);
   deletion.deleted = true;
   REQUIRE(*transaction.apply(deletion));
@@ -113,7 +113,7 @@ TEST_CASE("a deletion in a transaction leaves the document that was in conflict"
   REQUIRE(committed(transaction));
   CHECK(body_of(*database, "p:1") == R"({"n":3})");
 
-  OptimisticTransaction last(database, "p");
+  OptimisticTransaction last(database, database->target_of_partition_key("p"));
   REQUIRE(*last.apply(deletion));
   CHECK((*last.find("p:1"))->deleted);
   REQUIRE(committed(last));
@@ -124,7 +124,7 @@ TEST_CASE("scans of a transaction merge its edits in, in order and slice by slic
   EngineFixture fixture;
   const auto database = fixture.create("d", {true, 1});
   for (const std::string id : {"p:b", "p:d", "p:f", "q:x"}) EngineFixture::put(*database, id, "{}");
-  OptimisticTransaction transaction(database, "p");
+  OptimisticTransaction transaction(database, database->target_of_partition_key("p"));
   CHECK(scanned(transaction) == std::vector<std::string>{"p:b{}", "p:d{}", "p:f{}"});
   for (const std::string id : {"p:a", "p:d", "p:e", "p:g"}) REQUIRE(*transaction.apply(edit_of(id, "{\"n\":1}")));
   auto deletion = edit_of("p:b", "{}", storage::WriteBase::live_winner);
@@ -147,7 +147,7 @@ TEST_CASE("a transaction is not committed when what it read has changed") {
   const auto first = EngineFixture::put(*database, "p:1", "{}");
   EngineFixture::put(*database, "p:2", "{}");
 
-  OptimisticTransaction reader(database, "p");
+  OptimisticTransaction reader(database, database->target_of_partition_key("p"));
   REQUIRE(reader.find("p:1"));
   REQUIRE(*reader.apply(edit_of("p:3", "{}")));
   CHECK(*reader.still_holds());
@@ -158,13 +158,13 @@ TEST_CASE("a transaction is not committed when what it read has changed") {
   CHECK_FALSE(committed(reader));
   CHECK(body_of(*database, "p:3").empty());
 
-  OptimisticTransaction absent(database, "p");
+  OptimisticTransaction absent(database, database->target_of_partition_key("p"));
   REQUIRE(absent.find("p:4"));
   REQUIRE(*absent.apply(edit_of("p:5", "{}")));
   EngineFixture::put(*database, "p:4", "{}");
   CHECK_FALSE(committed(absent));
 
-  OptimisticTransaction scanner(database, "p");
+  OptimisticTransaction scanner(database, database->target_of_partition_key("p"));
   scanned(scanner);
   REQUIRE(*scanner.apply(edit_of("p:5", "{}")));
   EngineFixture::put(*database, "q:1", "{}");
@@ -173,7 +173,7 @@ TEST_CASE("a transaction is not committed when what it read has changed") {
   CHECK_FALSE(committed(scanner));
   CHECK(body_of(*database, "p:5").empty());
 
-  OptimisticTransaction counter(database, "p");
+  OptimisticTransaction counter(database, database->target_of_partition_key("p"));
   scanned(counter);
   REQUIRE(*counter.apply(edit_of("p:5", "{}")));
   const auto older = (*database->snapshot_for_document("p:1")->find("p:1"))->revision;
@@ -183,7 +183,7 @@ TEST_CASE("a transaction is not committed when what it read has changed") {
   CHECK_FALSE(committed(counter));
   CHECK(body_of(*database, "p:5").empty());
 
-  OptimisticTransaction twice(database, "p");
+  OptimisticTransaction twice(database, database->target_of_partition_key("p"));
   REQUIRE(twice.find("p:7"));
   EngineFixture::put(*database, "p:7", "{}");
   REQUIRE(twice.find("p:7"));
@@ -193,7 +193,7 @@ TEST_CASE("a transaction is not committed when what it read has changed") {
 TEST_CASE("a transaction that writes without end is bounded") {
   EngineFixture fixture;
   const auto database = fixture.create("d", {true, 1});
-  OptimisticTransaction transaction(database, "p");
+  OptimisticTransaction transaction(database, database->target_of_partition_key("p"));
   for (std::size_t i = 0; i < OptimisticTransaction::writes_max; ++i) {
     REQUIRE(*transaction.apply(edit_of("p:" + std::to_string(i), "{}")));
   }
@@ -211,8 +211,9 @@ TEST_CASE("attempts in turn lose nothing, whoever else writes") {
   std::atomic<int> failed{0};
   const auto add = [&](bool in_turn) {
     for (int i = 0; i < kEach; ++i) {
-      const auto done = run_task(
-          run_optimistically(database, "p", in_turn, [](OptimisticTransaction& transaction) -> Expected<Verdict> {
+      const auto done = run_task(run_optimistically(
+          database, database->target_of_partition_key("p"), in_turn,
+          [](OptimisticTransaction& transaction) -> Expected<Verdict> {
             OCTAVO_TRY(const auto sum, transaction.find("p:sum"));
             const int next = std::stoi(std::string(sum->body)) + 1;
             OCTAVO_TRY(const auto written, transaction.apply(edit_of("p:sum", std::to_string(next))));
@@ -237,10 +238,11 @@ TEST_CASE("a verdict to discard, or an error, writes nothing") {
   EngineFixture fixture;
   const auto database = fixture.create("d", {true, 1});
   const auto run = [&](Expected<Verdict> verdict) {
-    return run_task(run_optimistically(database, "p", true, [&](OptimisticTransaction& transaction) {
-      REQUIRE(*transaction.apply(edit_of("p:1", "{}")));
-      return verdict;
-    }));
+    return run_task(run_optimistically(database, database->target_of_partition_key("p"), true,
+                                       [&](OptimisticTransaction& transaction) {
+                                         REQUIRE(*transaction.apply(edit_of("p:1", "{}")));
+                                         return verdict;
+                                       }));
   };
   CHECK(run(Verdict::discard)->sequence == 0);
   CHECK(run(fail(ErrorCode::forbidden, "no")).error().reason == "no");
@@ -261,9 +263,9 @@ TEST_CASE("a transaction that was admitted is not refused at its end") {
     REQUIRE(written);
     return Verdict::commit;
   };
-  REQUIRE(run_task(run_optimistically(database, "p", true, writes)));
+  REQUIRE(run_task(run_optimistically(database, database->target_of_partition_key("p"), true, writes)));
   CHECK(body_of(*database, "p:1") == "{}");
-  const auto refused = run_task(run_optimistically(database, "p", true, writes));
+  const auto refused = run_task(run_optimistically(database, database->target_of_partition_key("p"), true, writes));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::throttled);
 }
@@ -272,14 +274,15 @@ TEST_CASE("documents that always change in between end an attempt with retry_wit
   EngineFixture fixture;
   const auto database = fixture.create("d", {true, 1});
   int n = 0;
-  const auto done = run_task(run_optimistically(database, "p", true, [&](OptimisticTransaction& transaction) {
-    REQUIRE(transaction.find("p:1"));
-    const auto now = database->snapshot_for_document("p:1")->find("p:1");
-    EngineFixture::put(*database, "p:1", "{\"n\":" + std::to_string(++n) + "}",
-                       *now ? std::optional((*now)->revision) : std::nullopt);
-    REQUIRE(*transaction.apply(edit_of("p:2", "{}")));
-    return Expected<Verdict>(Verdict::commit);
-  }));
+  const auto done = run_task(run_optimistically(
+      database, database->target_of_partition_key("p"), true, [&](OptimisticTransaction& transaction) {
+        REQUIRE(transaction.find("p:1"));
+        const auto now = database->snapshot_for_document("p:1")->find("p:1");
+        EngineFixture::put(*database, "p:1", "{\"n\":" + std::to_string(++n) + "}",
+                           *now ? std::optional((*now)->revision) : std::nullopt);
+        REQUIRE(*transaction.apply(edit_of("p:2", "{}")));
+        return Expected<Verdict>(Verdict::commit);
+      }));
   REQUIRE_FALSE(done);
   CHECK(done.error().word == word_retry_with);
   CHECK(n > 1);

@@ -336,9 +336,7 @@ TEST_CASE("a follower may go away just when it is woken for nothing") {
     octavo::storage::DocumentWrite write;
     write.id = "a";
     write.body = "{}";
-    std::vector<octavo::storage::DocumentWrite> writes;
-    writes.push_back(std::move(write));
-    CHECK(database->write_unacknowledged(std::move(writes)));
+    CHECK(database->write_unacknowledged(database->target_of("a"), std::move(write)));
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     boost::asio::post(couch.io(), [&] { couch.hang_up(); });
   });
