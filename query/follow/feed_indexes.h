@@ -77,7 +77,7 @@ class FeedIndexes {
   /// The present indexes. Reads the design documents if they have changed since the last call, so that every design
   /// document whose write was acknowledged is included. Otherwise takes no lock that threads share.
   Expected<std::shared_ptr<const FeedIndexCatalog>> catalog();
-  /// As of the last reading of the design documents; null: never.
+  /// The indexes when the design documents were read last; null: they were not read yet.
   std::shared_ptr<const FeedIndexCatalog> last_catalog() const { return catalog_.load(); }
   /// False if `catalog` would have to read design documents and open indexes, which must happen on a worker.
   bool is_loaded() const;

@@ -149,8 +149,8 @@ class Cursor {
   MDB_cursor* handle_ = nullptr;
 };
 
-/// Counts the rows of a tree by reading all of them: for checks. Whoever needs the number more often keeps it in a row.
-/// Throws as Cursor does.
+/// Counts the rows of a tree by reading all of them: for checks. A caller that needs the number often keeps it in a
+/// row. Throws as Cursor does.
 std::uint64_t count_rows(const Transaction& transaction, Tree tree);
 
 /// A store: a folder with named trees of rows in the order of their keys, which transactions read and change. What is
@@ -190,7 +190,7 @@ class Store {
   Expected<void> create_again();
   /// Whether `folder` has a store. True also if that cannot be found out, so that open() reports why.
   static bool exists_in(const std::filesystem::path& folder);
-  /// Size of the file in `folder`, without opening it. nullopt: there is none, or this cannot be found out.
+  /// Size of the file in `folder`, without opening it. nullopt: no file exists, or its size cannot be read.
   static std::optional<std::uint64_t> file_bytes_in(const std::filesystem::path& folder);
   /// Opens it if it is closed. Errors: io_failure, corrupted (missing, truncated, damaged: see check_roots).
   Expected<void> open();

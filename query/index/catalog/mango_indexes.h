@@ -70,7 +70,7 @@ class MangoIndexes {
   /// The present indexes. Reads the design documents if they have changed since the last call (some microseconds each),
   /// otherwise takes no lock that threads share. Includes every design document whose write was acknowledged.
   Expected<std::shared_ptr<const IndexCatalog>> catalog();
-  /// As of the last reading of the design documents; null: never.
+  /// The indexes when the design documents were read last; null: they were not read yet.
   std::shared_ptr<const IndexCatalog> last_catalog() const { return catalog_.load(); }
 
   /// Whether a query that begins now need not wait for `index`. Some reads of one row.

@@ -74,7 +74,7 @@ class GlobalIndexes final : FeedConsumer {
   Indexes select(bool ready) const;
   bool has_any(bool ready) const;
 
-  // As the ready index has it that is furthest behind; if there is none, as if there was nothing left to do.
+  // The lowest value of the ready indexes. Without a ready index it is the maximum, so nothing is left to do.
   std::uint64_t least_of(std::uint64_t (GlobalIndex::*value)() const) const;
   storage::Sequence checkpoint() const override { return least_of(&GlobalIndex::checkpoint); }
   storage::Sequence complete_through() const override { return least_of(&GlobalIndex::complete_through); }

@@ -8,7 +8,7 @@
 /// All built-in functions.
 namespace octavo::query::sql {
 
-/// Finds a function by its name, regardless of case; null: there is none.
+/// Finds a function by its name, regardless of case; null: no function has this name.
 const Function* find_function(std::string_view name);
 
 // The functions of each subject, defined in its own file.

@@ -259,7 +259,7 @@ TEST_CASE("damage to a meta page or to the root of a tree is refused before the 
   CHECK(refused_with(name, 'D'));  // LMDB would make an empty tree of the right name
 }
 
-TEST_CASE("a store whose file is missing or empty is not made anew") {
+TEST_CASE("a store whose file is missing or empty is not created again") {
   octavo::tests::TemporaryFolder folder;
   const Store::Options options{folder.path() / "e", {"a"}, config::Durability::ephemeral};
   {
