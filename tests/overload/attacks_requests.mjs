@@ -1,13 +1,13 @@
 // Offenders whose requests cost much.
 import { Client, head, jsonRequest, Outcomes } from './raw_client.mjs';
 
-/// `clients` connections that each send one request after the other for `seconds`.
-async function flood(port, clients, seconds, request, onReply) {
+/// `clients` connections that each send one request after the other, for `seconds` or until `requests` were sent.
+async function flood(port, clients, { seconds = Infinity, requests = Infinity }, request, onReply) {
   const outcomes = new Outcomes();
   const end = Date.now() + seconds * 1000;
   await Promise.all(Array.from({ length: clients }, async (_, c) => {
     const client = new Client(port);
-    for (let n = c; Date.now() < end; n += clients) {
+    for (let n = c; n < requests && Date.now() < end; n += clients) {
       try {
         const reply = await client.request(request(n), { timeoutMs: 120_000 });
         outcomes.add(reply.status);
@@ -35,7 +35,7 @@ export async function expensive({ port, ready, clients, seconds, keys = 100_000,
   const chosen = (kinds ?? Object.keys(all)).map((kind) => all[kind]);
   ready();
   const retryAfter = new Set();
-  const outcomes = await flood(port, clients, seconds, (n) => chosen[n % chosen.length](n), (reply) => {
+  const outcomes = await flood(port, clients, { seconds }, (n) => chosen[n % chosen.length](n), (reply) => {
     if (reply.status === 503) retryAfter.add(reply.headers['retry-after']);
   });
   return { outcomes: outcomes.counts, retryAfter: [...retryAfter] };
@@ -45,12 +45,12 @@ export async function expensive({ port, ready, clients, seconds, keys = 100_000,
 export async function guessing({ port, ready, clients, seconds }) {
   ready();
   const guess = (n) => head('GET /honest HTTP/1.1', 'Host: x', `Authorization: Basic ${Buffer.from(`user${n}:guess${n}`).toString('base64')}`);
-  const outcomes = await flood(port, clients, seconds, guess);
+  const outcomes = await flood(port, clients, { seconds }, guess);
   return { outcomes: outcomes.counts };
 }
 
-/// Reads and writes `count` databases in turn, from several connections; says how long each took.
-export async function inTurn({ port, ready, clients, count, seconds, query = false }) {
+/// Reads and writes `count` databases in turn, from several connections; says how long each request took.
+export async function inTurn({ port, ready, clients, count, seconds, requests, query = false }) {
   const latencies = [];
   const begun = new Map();
   ready();
@@ -60,7 +60,7 @@ export async function inTurn({ port, ready, clients, count, seconds, query = fal
     if (query) return jsonRequest('POST', `${db}/_find`, { selector: { kind: 'k' } });
     return n % 10 === 0 ? jsonRequest('PUT', `${db}/w${n}`, { n }) : head(`GET ${db}/d1 HTTP/1.1`, 'Host: x');
   };
-  const outcomes = await flood(port, clients, seconds, request, (reply, n) => {
+  const outcomes = await flood(port, clients, { seconds, requests }, request, (reply, n) => {
     latencies.push(Number(process.hrtime.bigint() - begun.get(n)) / 1e6);
     begun.delete(n);
   });
