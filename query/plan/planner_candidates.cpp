@@ -132,7 +132,9 @@ Expected<Candidate> Planner::examine(const IndexView& view, const Condition& con
       bounds_for(definition, selector, request_.sort_keeps_missing ? nothing : request_.sort, condition.ordinal);
   candidate.serves_sort = serves_sort(view, condition, candidate);
   candidate.recheck = definition.automatic || needs_recheck(candidate, selector);
-  candidate.covering = !definition.automatic && is_covering(candidate, selector);
+  // A sort in memory reads the documents.
+  const bool in_requested_order = request_.sort.empty() || candidate.serves_sort;
+  candidate.covering = !definition.automatic && in_requested_order && is_covering(candidate, selector);
   for (std::size_t i = 0; i < definition.fields.size() && !request_.sort_keeps_missing; ++i) {
     const auto& path = definition.fields[i].path;
     const bool sorted_by = std::ranges::any_of(request_.sort, [&](const auto& field) { return field.path == path; });
