@@ -132,6 +132,7 @@ class FindExecution {
   std::vector<Progress> progress_;               ///< by plan
   std::optional<PlanTurns> turns_;               ///< set if there are several plans
   WalkStatistics turn_began_;                    ///< the statistics when the turn began
+  std::vector<WalkedPart> walked_earlier_;       ///< what earlier pages have returned by plans that do not continue
   std::vector<WalkedPart> left_;                 ///< what the other plans have returned, on this page and before it
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool scanned_ = false;

@@ -12,26 +12,31 @@ namespace octavo::query {
 
 namespace {
 
-// Identity of the index of a plan's first branch; empty for documents by id.
-std::string identity_of(const Plan& plan) {
-  const auto& index = plan.branches[0].index;
-  return index ? index->definition->identity : std::string();
+// What a union has returned, if its index should be gone when the part is read again: see describe_index.
+std::string describe_side(const WalkedPart& part) {
+  auto gone = part.index ? GoneIndex::of(*part.index, part.down) : std::nullopt;
+  if (!gone) return {};
+  gone->side = part.sides.size() - 1;
+  return gone->to_text();
 }
 
 }  // namespace
 
 void FindExecution::begin_turns() {
-  left_ = prepared_->walked;
+  walked_earlier_ = prepared_->walked;
   // Plans that were left on the previous page continue where they were. The first one continues at the bookmark, unless
   // the index of the bookmark is gone.
   for (std::size_t i = prepared_->bookmark ? 1 : 0; i < prepared_->plans.size(); ++i) {
-    const Plan& other = prepared_->plans[i];
-    if (other.branches.size() != 1 || other.sort_in_memory) continue;
-    for (const WalkedPart& part : prepared_->walked) {
-      const bool is_same = !part.gone && part.identity == identity_of(other) && part.down == other.descending;
-      if (is_same) progress_[i].walk.position.key = part.key;
-    }
+    const Plan& plan = prepared_->plans[i];
+    const auto part = std::ranges::find_if(
+        walked_earlier_, [&](const WalkedPart& one) { return branch_that_continues(plan, one).has_value(); });
+    if (part == walked_earlier_.end()) continue;
+    PlanWalk& walk = progress_[i].walk;
+    walk.branch = *branch_that_continues(plan, *part);
+    if (!part->key.empty()) walk.position.key = std::move(part->key);
+    walked_earlier_.erase(part);
   }
+  left_ = parts_of_others(plan_);
   if (prepared_->plans.size() < 2) return;
   std::vector<double> spent(prepared_->plans.size(), 0);
   if (prepared_->bookmark) spent[0] = static_cast<double>(prepared_->bookmark->spent) / 100;
@@ -89,29 +94,17 @@ void FindExecution::give_up_sorting() {
 
 // A plan that reached its end has returned everything that the others could: the next page begins there.
 void FindExecution::remember_end() {
-  if (!turns_ || !last_ || plan().sort_in_memory || plan().branches.size() != 1) return;
-  remember(end_of(plan()), 0);
+  if (!turns_ || !last_ || plan().sort_in_memory) return;
+  remember(end_of(plan()), plan().branches.size() - 1);
 }
 
 // What plans other than `plan` have returned: on this page, and on earlier pages by plans that no longer take turns.
 std::vector<WalkedPart> FindExecution::parts_of_others(std::size_t plan) const {
-  std::vector<WalkedPart> parts;
-  std::ranges::copy_if(prepared_->walked, std::back_inserter(parts),
-                       [](const WalkedPart& part) { return part.gone.has_value(); });
-  const auto is_new = [&](const WalkedPart& part) {
-    return std::ranges::none_of(parts, [&](const WalkedPart& known) {
-      return !known.gone && known.identity == part.identity && known.down == part.down;
-    });
-  };
+  std::vector<WalkedPart> parts = walked_earlier_;
   for (std::size_t i = 0; i < progress_.size(); ++i) {
-    if (i == plan) continue;
-    if (auto part = walked_part(prepared_->plans[i], progress_[i].walk.position)) parts.push_back(*std::move(part));
-  }
-  const std::string own = identity_of(prepared_->plans[plan]);
-  for (const WalkedPart& part : prepared_->walked) {
-    if (part.gone || !is_new(part)) continue;
-    const bool is_own = part.identity == own && !prepared_->plans[plan].sort_in_memory;
-    if (!is_own) parts.push_back(part);
+    const PlanWalk& walk = progress_[i].walk;
+    if (i == plan || walk.branch >= prepared_->plans[i].branches.size()) continue;
+    if (auto part = walked_part(prepared_->plans[i], walk.branch, walk.position)) parts.push_back(*std::move(part));
   }
   return parts;
 }
@@ -121,7 +114,7 @@ void FindExecution::add_turns(Bookmark& bookmark) const {
     if (bookmark.left.size() == Bookmark::left_max) break;
     std::string index;
     if (part.gone) index = part.gone->to_text();
-    if (part.index) index = describe_index(*part.index, part.down);
+    if (part.index) index = part.sides.empty() ? describe_index(*part.index, part.down) : describe_side(part);
     bookmark.left.push_back({part.identity, part.down, part.key, std::move(index)});
   }
   // A page that ended before it was full gives the next one no new budget.

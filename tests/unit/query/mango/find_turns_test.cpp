@@ -19,8 +19,8 @@ struct Document {
   std::map<std::string, int> fields;
 };
 
-/// Fields whose values say nothing of each other, or all: `group` follows from `zipf`, `early` lies at one end of
-/// `time`, `anti` is high only where `zipf` is rare.
+/// Fields whose values are independent, or depend on each other: `group` follows from `zipf`, `early` lies at one end
+/// of `time`, `anti` is high only where `zipf` is rare.
 class Data {
  public:
   explicit Data(FindFixture& fixture, std::size_t count) : fixture_(fixture) {
@@ -46,12 +46,10 @@ class Data {
 
   int value_of(const std::string& field) { return documents_[random_() % documents_.size()].fields.at(field); }
 
-  /// One to three conditions, mostly sorted.
-  json::object query() {
+  json::object conditions(std::size_t count) {
     json::object selector;
     const std::vector<std::string> names{"zipf", "group", "few", "anti", "early", "time"};
-    const std::size_t conditions = 1 + random_() % 3;
-    while (selector.size() < conditions) {
+    while (selector.size() < count) {
       const std::string& name = names[random_() % names.size()];
       const int value = value_of(name);
       const auto kind = random_() % 4;
@@ -62,6 +60,16 @@ class Data {
       } else {
         selector[name] = value;
       }
+    }
+    return selector;
+  }
+
+  /// One to three conditions or two alternatives, mostly sorted.
+  json::object query() {
+    json::object selector = conditions(1 + random_() % 3);
+    if (random_() % 4 == 0) {
+      selector = conditions(random_() % 2);
+      selector["$or"] = json::array{conditions(1 + random_() % 2), conditions(1)};
     }
     json::object query{{"selector", std::move(selector)}};
     if (random_() % 10 < 7) {
@@ -74,6 +82,10 @@ class Data {
 
   static bool matches(const Document& document, const json::object& selector) {
     return std::ranges::all_of(selector, [&](const auto& condition) {
+      if (condition.key() == "$or") {
+        return std::ranges::any_of(condition.value().as_array(),
+                                   [&](const auto& side) { return matches(document, side.as_object()); });
+      }
       const int value = document.fields.at(std::string(condition.key()));
       if (condition.value().is_number()) return condition.value().template to_number<int>() == value;
       const auto& bounds = condition.value().as_object();

@@ -202,6 +202,43 @@ TEST_CASE("an alternative between fields uses an index for each side, or none") 
   CHECK(setting.chosen(R"({"selector":{"x":1,"$or":[{"a":1},{"_id":"p:1"}]}})") == "union");
 }
 
+TEST_CASE("a union takes turns with the walk of another condition that may reach the limit sooner") {
+  Setting setting;
+  for (const char* name : {"a", "b", "c"}) setting.add(name, R"({"fields":[")" + std::string(name) + R"("]})");
+  setting.statistics.rows = {{"a", {40, true}}, {"b", {4'000, true}}, {"c", {5'000, true}}};
+  const std::string common = R"("c":{"$gt":1},"$or":[{"a":1},{"b":1}])";
+  // 4,040 of 10,000 documents match one side, so each walk finds 20 results soon.
+  const auto limited = setting.plan(R"({"selector":{)" + common + R"(},"limit":20})");
+  REQUIRE(limited->plans.size() == 2);
+  const Plan& united = limited->plans[limited->sure];
+  CHECK(united.branches.size() == 2);
+  CHECK(united.expected < united.most);
+  CHECK(limited->plans[1 - limited->sure].branches[0].index->definition->name == "c");
+  CHECK(limited->plans[0].expected <= limited->plans[1].expected);
+  // A page that the other walk has ended continues with it, beside the union.
+  setting.scope.pinned = "c";
+  const auto next = setting.plan(R"({"selector":{)" + common + R"(},"limit":20})");
+  REQUIRE(next->plans.size() == 2);
+  CHECK(next->plans[0].branches[0].index->definition->name == "c");
+  CHECK(next->sure == 1);
+  setting.scope.pinned.reset();
+  // All matches are needed: only the surest plan is run.
+  const auto counted = setting.plan(R"({"selector":{)" + common + R"(},"count":true})");
+  REQUIRE(counted->plans.size() == 1);
+  CHECK(counted->plans[0].branches.size() == 2);
+}
+
+TEST_CASE("an index that has the fields of the results spares no document if the results are sorted in memory") {
+  Setting setting;
+  setting.add("a", R"({"fields":["a"]})");
+  setting.statistics.rows["a"] = {400, true};
+  const auto whole = setting.plan(R"({"selector":{"a":1},"sort":["b"]})");
+  const auto fields = setting.plan(R"({"selector":{"a":1},"sort":["b"],"fields":["a"]})");
+  CHECK_FALSE(fields->plans[0].covering);
+  CHECK(fields->plans[0].most == whole->plans[0].most);
+  CHECK(setting.plan(R"({"selector":{"a":1},"fields":["a"]})")->plans[0].most < whole->plans[0].most);
+}
+
 TEST_CASE("a side of a union goes on by the index that its bookmark names, those after it as they like") {
   Setting setting;
   for (const std::string name : {"a", "b", "c"}) setting.add(name, R"({"fields":[")" + name + R"("]})");

@@ -324,7 +324,8 @@ TEST_CASE("SQL pages of a union hold when another index becomes the better one o
         "The index that the query was run by is not there any more.");
   // As they once were, without the index.
   changed.kind = static_cast<sql::Continuation::Kind>('u');
-  CHECK(db.page(query, scope, page_options, changed.encode()).error == "The continuation was not issued by this server.");
+  CHECK(db.page(query, scope, page_options, changed.encode()).error ==
+        "The continuation was not issued by this server.");
 }
 
 TEST_CASE("documents are not tested for what the index of their partition has said") {
