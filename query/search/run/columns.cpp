@@ -80,35 +80,20 @@ std::shared_ptr<const Column> ColumnCache::get(const Lucene::IndexReaderPtr& seg
   const Key key{core.get(), kind, field};
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = entries_.find(key); found != entries_.end()) {
-      if (!found->second.segment.expired()) {
-        used_.splice(used_.begin(), used_, found->second.used);
-        return std::static_pointer_cast<const Column>(found->second.column);
-      }
-      erase(found);
+    if (const Entry* const known = columns_.find(key)) {
+      if (!known->segment.expired()) return std::static_pointer_cast<const Column>(known->column);
+      columns_.erase(key);
     }
   }
   std::shared_ptr<const Column> column = make();
   const std::lock_guard lock(mutex_);
-  if (column->bytes() > bytes_max_ / 2 || entries_.contains(key)) return column;
-  used_.push_front(key);
-  entries_.emplace(key, Entry{Lucene::LuceneObjectWeakPtr(core), column, column->bytes(), used_.begin()});
-  bytes_ += column->bytes();
-  while (bytes_ > bytes_max_) erase(entries_.find(used_.back()));
+  columns_.insert(key, Entry{Lucene::LuceneObjectWeakPtr(core), column}, column->bytes());
   return column;
-}
-
-void ColumnCache::erase(std::map<Key, Entry>::iterator entry) {
-  bytes_ -= entry->second.bytes;
-  used_.erase(entry->second.used);
-  entries_.erase(entry);
 }
 
 void ColumnCache::clear() {
   const std::lock_guard lock(mutex_);
-  entries_.clear();
-  used_.clear();
-  bytes_ = 0;
+  columns_.clear();
 }
 
 std::shared_ptr<const StringColumn> ColumnCache::strings(const Lucene::IndexReaderPtr& segment,

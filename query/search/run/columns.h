@@ -2,17 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <lucene++/LuceneHeaders.h>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "query/search/lucene/search_budget.h"
+#include "query/search/run/byte_bounded_cache.h"
 
 namespace octavo::query::search {
 
@@ -55,7 +53,7 @@ struct NumberColumn {
 /// threads that need the same column at once both make it.
 class ColumnCache {
  public:
-  explicit ColumnCache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+  explicit ColumnCache(std::size_t bytes_max) : columns_(bytes_max) {}
 
   std::shared_ptr<const StringColumn> strings(const Lucene::IndexReaderPtr& segment, const std::string& field,
                                               SearchBudget& budget);
@@ -75,20 +73,14 @@ class ColumnCache {
   struct Entry {
     Lucene::LuceneObjectWeakPtr segment;  ///< if expired, the address in the key may belong to another segment
     std::shared_ptr<const void> column;
-    std::size_t bytes = 0;
-    std::list<Key>::iterator used;
   };
 
   template <class Column, class Make>
   std::shared_ptr<const Column> get(const Lucene::IndexReaderPtr& segment, char kind, const std::string& field,
                                     Make make);
-  void erase(std::map<Key, Entry>::iterator entry);
 
-  std::size_t bytes_max_;
-  std::mutex mutex_;  ///< guards all below
-  std::map<Key, Entry> entries_;
-  std::list<Key> used_;  ///< most recently used first
-  std::size_t bytes_ = 0;
+  std::mutex mutex_;  ///< guards columns_
+  ByteBoundedCache<Key, Entry> columns_;
 };
 
 }  // namespace octavo::query::search
