@@ -32,7 +32,6 @@ constexpr std::uint64_t kReserveBytes = 512ULL << 10;
 /// Small facts may use the other half, so that many of them still leave enough for deletions.
 constexpr std::uint64_t kReserveBesideFacts = kReserveBytes / 2;
 constexpr std::size_t kSmallFactBytes = 64ULL << 10;
-constexpr std::size_t kEntriesMax = 1 << 16;
 
 constexpr std::string_view kPartitionFolderPrefix = "partition-";
 
@@ -80,8 +79,9 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
   record.partitioned = (flags & 1) != 0;
   record.auto_index = (flags & 2) != 0;
   record.revs_limit = static_cast<std::uint32_t>(reader.varint());
+  // A damaged count reads past the end of the record, as each entry and each ancestor is at least one byte.
   const std::uint64_t count = reader.varint();
-  for (std::uint64_t i = 0; reader.ok() && i < count && i < kEntriesMax; ++i) {
+  for (std::uint64_t i = 0; reader.ok() && i < count; ++i) {
     PartitionMapEntry entry;
     entry.first = reader.u64();
     entry.last = reader.u64();
@@ -98,7 +98,7 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
   if (version == kSplitRow) {
     for (PartitionMapEntry& entry : record.partition_map) {
       const std::uint64_t ancestors = reader.varint();
-      for (std::uint64_t i = 0; reader.ok() && i < ancestors && i < kEntriesMax; ++i) {
+      for (std::uint64_t i = 0; reader.ok() && i < ancestors; ++i) {
         entry.ancestors.push_back(static_cast<std::uint32_t>(reader.varint()));
       }
     }

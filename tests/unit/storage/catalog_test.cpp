@@ -109,6 +109,23 @@ TEST_CASE("a record keeps what its partitions were split off from") {
   CHECK(found->partition_map[2].ancestors.empty());
 }
 
+TEST_CASE("a record keeps all of its ranges and ancestors, however many") {
+  constexpr std::uint32_t kMany = 65'537;
+  TemporaryFolder folder;
+  DatabaseRecord record{"shop", "abc123", 0, true, 1000, {}};
+  for (std::uint32_t i = 0; i < kMany; ++i) record.partition_map.push_back({i, i, partition_folder(i)});
+  record.partition_map.front().ancestors.assign(kMany, 7);
+  Catalog catalog(folder.path() / "catalog", config::Durability::ephemeral);
+  REQUIRE(catalog.open());
+  REQUIRE(catalog.add(record));
+  const auto found = *catalog.find("shop");
+  REQUIRE(found);
+  REQUIRE(found->partition_map.size() == kMany);
+  CHECK(found->partition_map.back().first == kMany - 1);
+  CHECK(found->partition_map.back().folder == record.partition_map.back().folder);
+  CHECK(found->partition_map.front().ancestors == record.partition_map.front().ancestors);
+}
+
 TEST_CASE("the folder of a physical partition tells its number, and nothing else does") {
   CHECK(partition_folder(7) == "partition-7");
   CHECK(partition_number("partition-7") == 7U);
