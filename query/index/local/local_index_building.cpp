@@ -84,20 +84,21 @@ Expected<void> LocalIndexes::run_reconcile(storage::WriteTransaction& transactio
     OCTAVO_TRY_VOID(registry::put(transaction, tree, index));
     chunk.set_changed = true;
   }
-  OCTAVO_TRY(const auto last, transaction.get(tree, registry::key('N')));
-  std::uint32_t number = last ? registry::read_u32(*last) : 0;
-  const std::uint32_t number_before = number;
+  std::uint32_t number = 0;  // the last one given; 0: not read yet, as no index is new
   for (const auto& definition : wanted) {
     const bool known = std::ranges::any_of(all, [&](const Index& index) {
       return index.stage != Stage::dropping && index.definition->identity == definition->identity;
     });
     if (known) continue;
+    if (number == 0) {
+      OCTAVO_TRY(number, registry::last_number(transaction, tree, all));
+    }
     Index index{++number, Stage::building, definition, {}};
     OCTAVO_TRY_VOID(registry::put(transaction, tree, index));
     all.push_back(std::move(index));
     chunk.set_changed = true;
   }
-  if (number != number_before) {
+  if (number != 0) {
     std::string value;
     registry::append_u32(value, number);
     OCTAVO_TRY_VOID(transaction.put(tree, registry::key('N'), value));

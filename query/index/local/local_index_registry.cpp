@@ -1,5 +1,6 @@
 #include "query/index/local/local_index_registry.h"
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -12,6 +13,9 @@ namespace octavo::query::registry {
 namespace {
 
 constexpr std::size_t kIdentityBytes = 32;
+constexpr std::size_t kNumberBytes = 4;
+/// A number above can only be damage: so many indexes are never made. Those of one call have room above it.
+constexpr std::uint32_t kLastNumberMax = 1U << 31;
 
 std::string encode_index(const LocalIndexes::Index& index) {
   OCTAVO_ASSERT(index.definition != nullptr);
@@ -88,6 +92,18 @@ Expected<LocalIndexes::Indexes> load(const storage::Transaction& transaction, st
     indexes.push_back(std::move(index));
   }
   return indexes;
+}
+
+Expected<std::uint32_t> last_number(const storage::Transaction& transaction, storage::Tree tree,
+                                    const LocalIndexes::Indexes& all) {
+  OCTAVO_TRY(const auto row, transaction.get(tree, key('N')));
+  if (!row && all.empty()) return std::uint32_t{0};
+  const std::uint32_t number = row ? read_u32(*row) : 0;
+  const bool whole = row && row->size() == kNumberBytes && number <= kLastNumberMax;
+  if (!whole || std::ranges::any_of(all, [&](const auto& index) { return index.number > number; })) {
+    return fail(ErrorCode::corrupted, "The row of the last number of a local index is damaged.");
+  }
+  return number;
 }
 
 Expected<void> put(storage::WriteTransaction& transaction, storage::Tree tree, const LocalIndexes::Index& index) {

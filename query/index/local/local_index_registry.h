@@ -19,6 +19,10 @@ void append_u32(std::string& out, std::uint32_t value);
 std::uint32_t read_u32(std::string_view bytes);
 
 Expected<LocalIndexes::Indexes> load(const storage::Transaction& transaction, storage::Tree tree);
+/// The number that was given last; 0: none was. `all`: the result of load(). Error corrupted: a new index could get the
+/// number of another one, whose entries it would then have.
+Expected<std::uint32_t> last_number(const storage::Transaction& transaction, storage::Tree tree,
+                                    const LocalIndexes::Indexes& all);
 Expected<void> put(storage::WriteTransaction& transaction, storage::Tree tree, const LocalIndexes::Index& index);
 /// Makes all readers of the rows read them again.
 Expected<void> put_stamp(storage::WriteTransaction& transaction, storage::Tree tree);
