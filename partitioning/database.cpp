@@ -181,9 +181,8 @@ Expected<void> Database::admit(const DocumentTarget& target) const {
   return consumption_.admit(locate(target));
 }
 
-Expected<void> Database::admit_partition_key(const std::optional<std::string_view>& partition_key) const {
-  if (!consumption_.is_limited()) return {};
-  return partition_key ? consumption_.admit(locate_partition_key(*partition_key)) : consumption_.admit(partition_ids());
+Expected<void> Database::admit_scan(const std::optional<DocumentTarget>& scope) const {
+  return scope ? admit(*scope) : consumption_.admit(partition_ids());
 }
 
 void Database::spend(const DocumentTarget& target, RequestUnits units) noexcept {
@@ -194,13 +193,11 @@ void Database::spend(const DocumentTarget& target, RequestUnits units) noexcept 
   }
 }
 
-void Database::spend_on_partition_key(const std::optional<std::string_view>& partition_key,
-                                      RequestUnits units) noexcept {
-  if (!partition_key) return spend_on_partitions(partition_ids(), units);
-  try {
-    consumption_.spend(locate_partition_key(*partition_key), *partition_key, units);
-  } catch (const std::bad_alloc&) {
-    // As above.
+void Database::spend_on_scan(const std::optional<DocumentTarget>& scope, RequestUnits units) noexcept {
+  if (scope) {
+    spend(*scope, units);
+  } else {
+    spend_on_partitions(partition_ids(), units);
   }
 }
 

@@ -155,10 +155,10 @@ class Database : public std::enable_shared_from_this<Database> {
   Consumption& consumption() { return consumption_; }
   const Consumption& consumption() const { return consumption_; }
   Expected<void> admit(const DocumentTarget& target) const;
-  /// Without a partition key: for a request that concerns all physical partitions.
-  Expected<void> admit_partition_key(const std::optional<std::string_view>& partition_key) const;
   void spend(const DocumentTarget& target, RequestUnits units) noexcept;
-  void spend_on_partition_key(const std::optional<std::string_view>& partition_key, RequestUnits units) noexcept;
+  /// For a scan of what `scope` is the target of; nullopt: of all physical partitions.
+  Expected<void> admit_scan(const std::optional<DocumentTarget>& scope) const;
+  void spend_on_scan(const std::optional<DocumentTarget>& scope, RequestUnits units) noexcept;
   /// Divides `units` evenly.
   void spend_on_partitions(std::span<const std::size_t> partition_ids, RequestUnits units) noexcept;
 

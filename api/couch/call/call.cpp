@@ -15,16 +15,22 @@ query::DatabaseServices* Call::database_services() const {
   return query::services_of(*database);
 }
 
+std::optional<partitioning::DocumentTarget> Call::scope_of(const std::optional<std::string>& partition_key) const {
+  OCTAVO_ASSERT(database != nullptr);
+  if (!partition_key) return std::nullopt;
+  return database->target_of_partition_key(*partition_key);
+}
+
 void Call::charge(const partitioning::DocumentTarget& target, double units) {
   OCTAVO_ASSERT(database != nullptr);
   request_charge += units;
   database->spend(target, units);
 }
 
-void Call::charge_scan(const std::optional<std::string>& partition_key, double units) {
+void Call::charge_scan(const std::optional<partitioning::DocumentTarget>& scope, double units) {
   OCTAVO_ASSERT(database != nullptr);
   request_charge += units;
-  database->spend_on_partition_key(partition_key, units);
+  database->spend_on_scan(scope, units);
 }
 
 const std::string& Call::path(std::string_view name) const {

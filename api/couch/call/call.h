@@ -56,10 +56,14 @@ struct Call {
   /// engine was opened without it.
   query::DatabaseServices* database_services() const;
 
+  /// The logical partition that a request reads; nullopt without a key: it reads the whole database. Refers to
+  /// `partition_key`.
+  std::optional<partitioning::DocumentTarget> scope_of(const std::optional<std::string>& partition_key) const;
+
   /// Adds `units` to the charge shown in the reply, and spends them from the budget of the physical partition that
-  /// contains the document or the logical partition, or evenly from all budgets if `partition_key` is absent.
+  /// contains the document or the logical partition, or evenly from all budgets if `scope` is nullopt.
   void charge(const partitioning::DocumentTarget& target, double units);
-  void charge_scan(const std::optional<std::string>& partition_key, double units);
+  void charge_scan(const std::optional<partitioning::DocumentTarget>& scope, double units);
 
   /// Value of `{name}` in the route's pattern, percent-decoded. Must exist.
   const std::string& path(std::string_view name) const;

@@ -11,6 +11,7 @@ namespace octavo::api::couch {
 namespace {
 
 using partitioning::Database;
+using partitioning::DocumentTarget;
 using partitioning::ScanBudget;
 
 /// Runs slices until a piece is full or the reply is complete.
@@ -26,14 +27,16 @@ Task<Expected<bool>> fill(WorkerSlices& slices, SliceProducer& producer, std::st
 struct Rest {
   std::shared_ptr<Database> database;
   std::unique_ptr<SliceProducer> producer;
-  std::optional<std::string> partition_key;
-  std::uint64_t bytes = 0;  ///< produced so far
+  std::optional<DocumentTarget> scope;  ///< refers to text that is gone when the rest is sent
+  std::string partition_key;            ///< that of `scope`
+  std::uint64_t bytes = 0;              ///< produced so far
   double charged = 0;
   WorkerSlices slices;
 };
 
 Task<void> send_rest(Rest rest, BodySink& sink) {
   const auto& database = rest.database;
+  if (rest.scope) rest.scope = rest.scope->referring_to_key(rest.partition_key);
   std::string piece;
   bool complete = false;
   while (!complete) {
@@ -46,7 +49,7 @@ Task<void> send_rest(Rest rest, BodySink& sink) {
     complete = *filled;
     rest.bytes += piece.size();
     const double charge = rest.producer->charge(rest.bytes);
-    database->spend_on_partition_key(rest.partition_key, charge - rest.charged);
+    database->spend_on_scan(rest.scope, charge - rest.charged);
     rest.charged = charge;
     const bool sent = co_await sink.write(piece);
     if (!sent) co_return;
@@ -60,9 +63,9 @@ double SliceProducer::charge(std::uint64_t bytes) const {
 }
 
 Task<Expected<Reply>> sliced_reply(Call& call, std::unique_ptr<SliceProducer> producer,
-                                   std::optional<std::string> partition_key) {
+                                   std::optional<DocumentTarget> scope) {
   const auto& database = call.database;
-  OCTAVO_CO_TRY_VOID(database->admit_partition_key(partition_key));
+  OCTAVO_CO_TRY_VOID(database->admit_scan(scope));
   Reply reply;
   WorkerSlices slices(database->engine(), call.request);
   Expected<bool> complete = false;
@@ -76,9 +79,10 @@ Task<Expected<Reply>> sliced_reply(Call& call, std::unique_ptr<SliceProducer> pr
   }
   if (!complete) co_return std::unexpected(std::move(complete).error());
   const double charge = producer->charge(reply.body.size());
-  call.charge_scan(partition_key, charge);
+  call.charge_scan(scope, charge);
   if (!*complete) {
-    Rest rest{database, std::move(producer), std::move(partition_key), reply.body.size(), charge, slices};
+    std::string partition_key(scope ? scope->partition_key() : std::string_view());
+    Rest rest{database, std::move(producer), scope, std::move(partition_key), reply.body.size(), charge, slices};
     reply.stream = [rest = std::move(rest)](BodySink& sink) mutable { return send_rest(std::move(rest), sink); };
   }
   co_return reply;

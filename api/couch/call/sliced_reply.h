@@ -35,9 +35,11 @@ class SliceProducer {
 /// A JSON reply produced by `producer`. The first slice runs on the caller's I/O thread, later ones on workers. A reply
 /// that fits one piece is sent whole, with its length; a longer one is streamed in bounded memory. An error after the
 /// head was sent truncates the reply, so its JSON is incomplete. The stream ends if the client disconnects. The head
-/// shows the charge of the first piece; the rest is spent while it is sent. Error throttled if the throughput of
-/// `partition_key`, or without one of all physical partitions, is used up.
+/// shows the charge of the first piece; the rest is spent while it is sent.
+///
+/// `scope`: the logical partition that is read, or a document of it; nullopt: the whole database. The text that it
+/// refers to must live until this returns. Error throttled if the throughput there is used up.
 Task<Expected<Reply>> sliced_reply(Call& call, std::unique_ptr<SliceProducer> producer,
-                                   std::optional<std::string> partition_key = std::nullopt);
+                                   std::optional<partitioning::DocumentTarget> scope = std::nullopt);
 
 }  // namespace octavo::api::couch

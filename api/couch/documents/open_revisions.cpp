@@ -169,12 +169,12 @@ Task<Expected<Reply>> open_revisions_reply(Call& call, DocumentTarget target, Op
   const bool multipart = accepts_by_name(request, "multipart/mixed") && !accepts_by_name(request, "application/json");
   std::string boundary;
   if (multipart) boundary = new_uuid();
-  std::optional<std::string> scope;
-  if (!target.partition_key().empty()) scope.emplace(target.partition_key());
+  std::optional<DocumentTarget> scope;
+  if (!target.partition_key().empty()) scope = target;
 
   auto producer =
       std::make_unique<OpenRevisionsProducer>(call.database, target, std::move(query), boundary, takes_long);
-  auto reply = co_await sliced_reply(call, std::move(producer), std::move(scope));
+  auto reply = co_await sliced_reply(call, std::move(producer), scope);
   if (reply && multipart) {
     reply->content_type = {};
     reply->headers.emplace_back("Content-Type", "multipart/mixed; boundary=\"" + boundary + "\"");

@@ -375,8 +375,9 @@ Expected<std::unique_ptr<SliceProducer>> parse_queries(const Call& call, const L
   return std::make_unique<QueriesReply>(call.database, listing, std::move(queries));
 }
 
-std::optional<std::string> scope_of(const Listing& listing) {
-  return listing.subset == Subset::partition ? std::optional(listing.partition) : std::nullopt;
+std::optional<partitioning::DocumentTarget> scope_of(const Call& call, const Listing& listing) {
+  if (listing.subset != Subset::partition) return std::nullopt;
+  return call.database->target_of_partition_key(listing.partition);
 }
 
 Listing listing_of(const Call& call, Subset subset) {
@@ -396,7 +397,7 @@ Task<Expected<Reply>> list_documents(Call& call) {
   if (call.request.method == Method::post) OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await body_of(call));
   OCTAVO_CO_TRY(auto producer, parse_list(call, listing, body));
-  co_return co_await sliced_reply(call, std::move(producer), scope_of(listing));
+  co_return co_await sliced_reply(call, std::move(producer), scope_of(call, listing));
 }
 
 template <Subset subset>
@@ -405,7 +406,7 @@ Task<Expected<Reply>> run_queries(Call& call) {
   OCTAVO_CO_TRY_VOID(check_listing(call, listing));
   OCTAVO_CO_TRY(const auto body, co_await body_of(call));
   OCTAVO_CO_TRY(auto producer, parse_queries(call, listing, body));
-  co_return co_await sliced_reply(call, std::move(producer), scope_of(listing));
+  co_return co_await sliced_reply(call, std::move(producer), scope_of(call, listing));
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
     OCTAVO_CO_TRY(prepared, co_await query::wait_or_prepare_without(indexes, prepared, without));
   }
   if (partition.empty()) partition = prepared->request.partition;
-  auto scope = partition.empty() ? std::nullopt : std::optional(partition);
+  const auto partition_key = partition.empty() ? std::nullopt : std::optional(partition);
   const auto work = query::scan_work_of(*call.database, *prepared, !partition.empty());
   const bool is_long = call.request.body.size() > query::find_inline_bytes_max ||
                        query::cost_grows_with_document(prepared->request.selector);
@@ -166,7 +166,7 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
                       .is_long = is_long};
   if (most) running.execution.make_stoppable(*most, partitioning::charge_of_scan(work));
   auto producer = std::make_unique<QueryReply<RunningFind>>(std::move(running), most);
-  co_return co_await sliced_reply(call, std::move(producer), std::move(scope));
+  co_return co_await sliced_reply(call, std::move(producer), call.scope_of(partition_key));
 }
 
 Task<Expected<Reply>> run_explain(Call& call, std::string partition) {

@@ -225,7 +225,8 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
   auto& engine = call.services.engine;
   if (is_users_database(database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_search"));
   if (call.request.method == Method::post) OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
-  OCTAVO_CO_TRY_VOID(database.admit_partition_key(partition));
+  const auto scope = call.scope_of(partition);
+  OCTAVO_CO_TRY_VOID(database.admit_scan(scope));
   OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
   auto& indexes = services->feed_indexes();
   if (database.has_time_to_live()) {
@@ -268,7 +269,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     Reply reply;
     if (*first) {
       reply.body = **std::move(first);
-      call.charge_scan(partition, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));
+      call.charge_scan(scope, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));
       co_return reply;
     }
     auto waited =
@@ -283,7 +284,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     if (!body && went_back(body.error())) continue;
     if (!body) co_return std::unexpected(std::move(body).error());
     reply.body = *std::move(body);
-    call.charge_scan(partition, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));
+    call.charge_scan(scope, partitioning::charge_of_scan({.result_bytes = reply.body.size()}));
     co_return reply;
   }
   co_return fail(ErrorCode::overloaded, "The design document changes too often; try again.");

@@ -201,7 +201,7 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   options.memory_bytes_max = call.services.settings.sort_bytes_max;
   options.may_stop = most.has_value();
   if (most) options.charge_max = *most;
-  auto charged = partition.empty() ? std::nullopt : std::optional(partition);
+  const auto partition_key = partition.empty() ? std::nullopt : std::optional(partition);
   if (!partition.empty()) options.partition_key = std::move(partition);
   std::unique_ptr<scripts::StoredFunctions> functions;
   if (prepared->query->calls_user_functions()) {
@@ -216,7 +216,7 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
                      .with_statistics = request.execution_stats,
                      .started = started};
   auto producer = std::make_unique<QueryReply<RunningSql>>(std::move(running), most);
-  co_return co_await sliced_reply(call, std::move(producer), std::move(charged));
+  co_return co_await sliced_reply(call, std::move(producer), call.scope_of(partition_key));
 }
 
 Task<Expected<Reply>> ask_database(Call& call) {

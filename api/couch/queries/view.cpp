@@ -137,15 +137,15 @@ Task<void> load_indexes(const Call& call) {
 Task<Expected<Reply>> answer(Call& call, ViewRequest request, bool several) {
   co_await load_indexes(call);
   OCTAVO_CO_TRY(const auto target, co_await find_target(call, request));
-  std::optional<std::string> scope;
-  if (!request.queries.empty()) scope = request.queries.front().partition;
+  std::optional<std::string> partition_key;
+  if (!request.queries.empty()) partition_key = request.queries.front().partition;
   std::vector<std::unique_ptr<SliceProducer>> answers;
   for (auto& one : request.queries) {
     OCTAVO_CO_TRY(auto made, make_view_reply(target, std::move(one)));
     answers.push_back(std::move(made));
   }
   auto reply = several ? several_view_replies(std::move(answers)) : single_view_reply(std::move(answers.front()));
-  co_return co_await sliced_reply(call, std::move(reply), std::move(scope));
+  co_return co_await sliced_reply(call, std::move(reply), call.scope_of(partition_key));
 }
 
 ViewQuery base_query(const Call& call, bool partition) {

@@ -71,6 +71,7 @@ TEST_CASE("a request of the CouchDB API for one document hashes its partition ke
   check_hashes("pn", 1, [&] { REQUIRE(couch.get("/shop/pn:1").status == 200); });
   check_hashes("pn", 1, [&] { REQUIRE(couch.get("/shop/pn:2").status == 404); });
   check_hashes("pn", 1, [&] { REQUIRE(couch.get("/shop/pn:1?rev=" + revision).status == 200); });
+  check_hashes("pn", 1, [&] { REQUIRE(couch.get("/shop/pn:1?open_revs=all").status == 200); });
   check_hashes("pn", 1, [&] { REQUIRE(couch.put("/shop/pn:1", "{}").status == 409); });
   check_hashes("pn", 1, [&] { REQUIRE(couch.del("/shop/pn:1?rev=" + revision).status == 200); });
 }

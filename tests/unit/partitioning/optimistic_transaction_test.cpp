@@ -258,7 +258,7 @@ TEST_CASE("a transaction that was admitted is not refused at its end") {
   budget->set_rate(10);
   database->consumption().set_budget(budget);
   const auto writes = [&](OptimisticTransaction& transaction) -> Expected<Verdict> {
-    database->spend_on_partition_key("p", 1000);  // by others, while this one works
+    database->spend(database->target_of_partition_key("p"), 1000);  // by others, while this one works
     OCTAVO_TRY(const auto written, transaction.apply(edit_of("p:1", "{}")));
     REQUIRE(written);
     return Verdict::commit;
