@@ -239,7 +239,6 @@ class Database : public std::enable_shared_from_this<Database> {
   void attach(storage::PhysicalPartition& partition);
   void remove_stray_partitions() const;
   void publish(std::unique_ptr<const PartitionMap> map);
-  void fill_partition_keys(std::vector<storage::DocumentWrite>& writes) const;
   void scatter(std::span<const DocumentTarget> targets, std::vector<storage::DocumentWrite>& writes,
                storage::WriteOptions options, const std::vector<std::optional<Error>>& refused,
                storage::PhysicalPartition::Completion& done);

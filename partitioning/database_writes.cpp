@@ -40,11 +40,12 @@ struct PurgeGather {
   }
 };
 
-}  // namespace
-
-void Database::fill_partition_keys(std::vector<DocumentWrite>& writes) const {
-  for (DocumentWrite& write : writes) write.partition_key = partition_key_of(write.id, record_.partitioned);
+// The partition key is the beginning of the id, which must not move afterwards.
+void set_partition_key(DocumentWrite& write, std::size_t key_bytes) {
+  write.partition_key = std::string_view(write.id).substr(0, key_bytes);
 }
+
+}  // namespace
 
 Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWrite> writes,
                                                          storage::WriteOptions options) {
@@ -62,7 +63,10 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::span<const Documen
   OCTAVO_ASSERT(targets.size() == writes.size());
   using Results = PhysicalPartition::DocumentResults;
   const auto keep_alive = shared_from_this();
-  fill_partition_keys(writes);
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    OCTAVO_ASSERT(targets[i].partition_key() == partition_key_of(writes[i].id, record_.partitioned));
+    set_partition_key(writes[i], targets[i].partition_key().size());
+  }
   if (options.atomic) {
     for (const DocumentWrite& write : writes) {
       if (write.partition_key != writes.front().partition_key || write.partition_key.empty()) {
@@ -133,7 +137,7 @@ void Database::scatter(std::span<const DocumentTarget> targets, std::vector<Docu
   for (std::size_t p = 0; p < parts.size(); ++p) {
     for (const std::size_t i : positions[p]) parts[p].push_back(std::move(writes[i]));
     // Short ids are stored inside the string object, so views into them must be set again.
-    fill_partition_keys(parts[p]);
+    for (DocumentWrite& write : parts[p]) set_partition_key(write, write.partition_key.size());
     if (gatherers[p]) map.partition(p)->write(std::move(parts[p]), options, std::move(gatherers[p]));
   }
 }
@@ -177,7 +181,8 @@ Expected<void> Database::write_unacknowledged(const DocumentTarget& target, Docu
   };
   std::vector<DocumentWrite> one;
   one.push_back(std::move(write));
-  fill_partition_keys(one);
+  OCTAVO_ASSERT(target.partition_key() == partition_key_of(one.front().id, record_.partitioned));
+  set_partition_key(one.front(), target.partition_key().size());
   partition.write(std::move(one), {}, std::move(spend_later));
   return {};
 }
