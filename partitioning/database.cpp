@@ -206,17 +206,6 @@ void Database::spend_on_partitions(std::span<const std::size_t> partition_ids, R
   for (const std::size_t partition_id : partition_ids) consumption_.spend(partition_id, {}, share);
 }
 
-std::vector<std::optional<Error>> Database::refused_partitions() const {
-  const PartitionMap& map = partition_map();
-  std::vector<std::optional<Error>> refused(map.partition_id_end());
-  for (const std::size_t partition_id : map.partition_ids()) {
-    if (auto admitted = consumption_.admit(partition_id); !admitted) {
-      refused[partition_id] = std::move(admitted).error();
-    }
-  }
-  return refused;
-}
-
 std::string Database::format_sequence(storage::Sequence sequence) const {
   return fmt::format("{}-{}", sequence, record_.instance_tag);
 }

@@ -240,11 +240,9 @@ class Database : public std::enable_shared_from_this<Database> {
   void remove_stray_partitions() const;
   void publish(std::unique_ptr<const PartitionMap> map);
   void scatter(std::span<const DocumentTarget> targets, std::vector<storage::DocumentWrite>& writes,
-               storage::WriteOptions options, const std::vector<std::optional<Error>>& refused,
-               storage::PhysicalPartition::Completion& done);
+               storage::WriteOptions options, storage::PhysicalPartition::Completion& done);
   void scatter_purge(std::vector<storage::PurgeRequest>& requests, storage::PhysicalPartition::PurgeCompletion& done);
   std::shared_ptr<storage::WriteSuccessor> successor();
-  std::vector<std::optional<Error>> refused_partitions() const;
 
   Engine& engine_;
   storage::DatabaseRecord record_;

@@ -76,29 +76,27 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::span<const Documen
     }
   }
   if (writes.empty()) co_return Results{};
-  std::vector<std::optional<Error>> refused;
-  if (consumption_.is_limited()) refused = refused_partitions();
   co_return co_await await_completion<Results>(
-      [&](PhysicalPartition::Completion done) { scatter(targets, writes, options, refused, done); });
+      [&](PhysicalPartition::Completion done) { scatter(targets, writes, options, done); });
 }
 
 // Moves from `writes` and `done`, or throws std::bad_alloc and leaves them unchanged. A physical partition that is
-// split meanwhile forwards its writes. `targets`: empty if they are not known.
+// split meanwhile forwards its writes. `targets`: empty if a physical partition forwards the writes, which were
+// admitted before.
 void Database::scatter(std::span<const DocumentTarget> targets, std::vector<DocumentWrite>& writes,
-                       storage::WriteOptions options, const std::vector<std::optional<Error>>& refused,
-                       PhysicalPartition::Completion& done) {
+                       storage::WriteOptions options, PhysicalPartition::Completion& done) {
   OCTAVO_ASSERT(!writes.empty());
   const PartitionMap& map = partition_map();
-  const auto is_refused = [&](std::size_t partition_id) {
-    return partition_id < refused.size() && refused[partition_id];
+  const auto ask = [&](std::size_t partition_id) {
+    return targets.empty() ? Expected<void>() : consumption_.admit(partition_id);
   };
   std::vector<std::size_t> partition_ids(writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) {
     partition_ids[i] = targets.empty() ? locate_document(map, writes[i].id) : targets[i].locate(map);
   }
   if (std::ranges::all_of(partition_ids, [&](std::size_t other) { return other == partition_ids.front(); })) {
-    if (is_refused(partition_ids.front())) {
-      PhysicalPartition::DocumentResults results(writes.size(), std::unexpected(*refused[partition_ids.front()]));
+    if (auto admitted = ask(partition_ids.front()); !admitted) {
+      PhysicalPartition::DocumentResults results(writes.size(), std::unexpected(std::move(admitted).error()));
       done(std::move(results));
       return;
     }
@@ -110,11 +108,12 @@ void Database::scatter(std::span<const DocumentTarget> targets, std::vector<Docu
   auto gather = std::make_shared<Gather>();
   gather->results.assign(writes.size(), storage::WrittenDocument{});
   std::vector<std::vector<std::size_t>> positions(map.partition_id_end());
-  for (std::size_t i = 0; i < writes.size(); ++i) {
-    if (is_refused(partition_ids[i])) {
-      gather->results[i] = std::unexpected(*refused[partition_ids[i]]);
-    } else {
-      positions[partition_ids[i]].push_back(i);
+  for (std::size_t i = 0; i < writes.size(); ++i) positions[partition_ids[i]].push_back(i);
+  for (std::size_t p = 0; p < positions.size(); ++p) {
+    if (positions[p].empty()) continue;
+    if (const auto admitted = ask(p); !admitted) {
+      for (const std::size_t i : positions[p]) gather->results[i] = std::unexpected(admitted.error());
+      positions[p].clear();
     }
   }
   std::vector<std::vector<DocumentWrite>> parts(positions.size());
@@ -253,7 +252,7 @@ class Database::Successor final : public storage::WriteSuccessor {
              PhysicalPartition::Completion done) override {
     const auto database = database_.lock();
     until_memory_suffices([&] {
-      if (database) return database->scatter({}, writes, options, {}, done);
+      if (database) return database->scatter({}, writes, options, done);
       PhysicalPartition::DocumentResults results(writes.size(), no_database());
       done(std::move(results));
     });

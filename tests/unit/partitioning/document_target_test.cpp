@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -155,6 +156,44 @@ TEST_CASE("requests on targets that were made before a split are refused where t
     const bool used_up = database->locate(target) == database->locate(targets.front());
     CHECK(database->admit(target).has_value() != used_up);
   }
+}
+
+TEST_CASE("a write asks for the throughput of the physical partitions that it changes, and of no other") {
+  // Given two physical partitions that have used up their throughput
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {.partitioned = true, .q = 2});
+  const auto ids = many_ids();
+  const auto targets = targets_of(*database, ids);
+  const auto budget = std::make_shared<ThroughputBudget>(2);
+  budget->set_rate(10);
+  database->consumption().set_budget(budget);
+  for (const std::size_t partition_id : database->partition_ids())
+    database->consumption().spend(partition_id, {}, 1000);
+  const std::size_t own = database->locate(targets.front());
+  const std::size_t other = database->partition_ids()[database->partition_ids().front() == own ? 1 : 0];
+  const auto refused = [&](std::size_t partition_id) {
+    return database->consumption().report(partition_id, 0).refused;
+  };
+  // When a document of one of them is written
+  std::vector<storage::DocumentWrite> one;
+  one.push_back(write_of(ids.front(), "{}"));
+  const auto results = run_task(database->write(std::span(targets).first(1), std::move(one)));
+  REQUIRE(results.size() == 1);
+  REQUIRE_FALSE(results.front());
+  CHECK(results.front().error().code == ErrorCode::throttled);
+  // Then the other one has refused nothing
+  CHECK(refused(own) == 1);
+  CHECK(refused(other) == 0);
+  // When documents of both are written
+  std::vector<storage::DocumentWrite> all;
+  for (const std::string& id : ids) all.push_back(write_of(id, "{}"));
+  for (const auto& result : run_task(database->write(targets, std::move(all)))) {
+    REQUIRE_FALSE(result);
+    CHECK(result.error().code == ErrorCode::throttled);
+  }
+  // Then each has refused once
+  CHECK(refused(own) == 2);
+  CHECK(refused(other) == 1);
 }
 
 TEST_CASE("a transaction on a target that was made before a split is committed") {
