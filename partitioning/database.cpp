@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -33,7 +32,7 @@ Database::Database(Engine& engine, storage::DatabaseRecord record)
     : engine_(engine),
       record_(std::move(record)),
       folder_(engine.database_folder(record_.instance_tag)),
-      consumption_(PartitionMap(record_.partition_map).partition_ids(), partition_id_end_of(record_.partition_map)),
+      meter_(*this, PartitionMap(record_.partition_map).partition_ids(), partition_id_end_of(record_.partition_map)),
       turns_(std::make_shared<Turns>()),
       revs_limit_(record_.revs_limit) {
   definition_.store(std::make_shared<const DatabaseDefinition>(record_.definition));
@@ -174,36 +173,6 @@ Expected<storage::Snapshot> Database::snapshot_for_document(std::string_view doc
 
 Expected<storage::Snapshot> Database::snapshot_for_partition_key(std::string_view partition_key) const {
   return snapshot(locate_partition_key(partition_key));
-}
-
-Expected<void> Database::admit(const DocumentTarget& target) const {
-  if (!consumption_.is_limited()) return {};
-  return consumption_.admit(locate(target));
-}
-
-Expected<void> Database::admit_scan(const std::optional<DocumentTarget>& scope) const {
-  return scope ? admit(*scope) : consumption_.admit(partition_ids());
-}
-
-void Database::spend(const DocumentTarget& target, RequestUnits units) noexcept {
-  try {
-    consumption_.spend(locate(target), target.partition_key(), units);
-  } catch (const std::bad_alloc&) {
-    // No memory for locating: the work, which is already done, is not charged.
-  }
-}
-
-void Database::spend_on_scan(const std::optional<DocumentTarget>& scope, RequestUnits units) noexcept {
-  if (scope) {
-    spend(*scope, units);
-  } else {
-    spend_on_partitions(partition_ids(), units);
-  }
-}
-
-void Database::spend_on_partitions(std::span<const std::size_t> partition_ids, RequestUnits units) noexcept {
-  const double share = units / static_cast<double>(partition_ids.size());
-  for (const std::size_t partition_id : partition_ids) consumption_.spend(partition_id, {}, share);
 }
 
 std::string Database::format_sequence(storage::Sequence sequence) const {

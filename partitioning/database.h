@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,9 +14,9 @@
 #include "base/assert.h"
 #include "base/task.h"
 #include "partitioning/change_notifier.h"
+#include "partitioning/database_meter.h"
 #include "partitioning/document_target.h"
 #include "partitioning/keys/partition_map.h"
-#include "partitioning/throughput/consumption.h"
 #include "storage/catalog.h"
 #include "storage/partition/physical_partition.h"
 #include "storage/partition/snapshot.h"
@@ -149,18 +148,9 @@ class Database : public std::enable_shared_from_this<Database> {
 
   // Throughput
 
-  /// What requests spend in this database, and may spend. Writes are admitted inside write() (throttled in the results
-  /// of the documents whose physical partition has used up its throughput); reads must be admitted by their callers.
-  /// All callers report at the end what they spent.
-  Consumption& consumption() { return consumption_; }
-  const Consumption& consumption() const { return consumption_; }
-  Expected<void> admit(const DocumentTarget& target) const;
-  void spend(const DocumentTarget& target, RequestUnits units) noexcept;
-  /// For a scan of what `scope` is the target of; nullopt: of all physical partitions.
-  Expected<void> admit_scan(const std::optional<DocumentTarget>& scope) const;
-  void spend_on_scan(const std::optional<DocumentTarget>& scope, RequestUnits units) noexcept;
-  /// Divides `units` evenly.
-  void spend_on_partitions(std::span<const std::size_t> partition_ids, RequestUnits units) noexcept;
+  /// What requests spend in this database, and may spend.
+  DatabaseMeter& meter() { return meter_; }
+  const DatabaseMeter& meter() const { return meter_; }
 
   // Writing
 
@@ -251,7 +241,7 @@ class Database : public std::enable_shared_from_this<Database> {
   std::vector<std::unique_ptr<const PartitionMap>> maps_;  ///< all maps there were, as readers may still use them
   std::shared_ptr<storage::SequenceAllocator> sequences_;
   std::unique_ptr<DatabaseExtension> extension_;
-  Consumption consumption_;
+  DatabaseMeter meter_;
   ChangeNotifier changes_;
   const std::shared_ptr<Turns> turns_;
   std::atomic<bool> deleted_{false};

@@ -88,7 +88,7 @@ void Database::scatter(std::span<const DocumentTarget> targets, std::vector<Docu
   OCTAVO_ASSERT(!writes.empty());
   const PartitionMap& map = partition_map();
   const auto ask = [&](std::size_t partition_id) {
-    return targets.empty() ? Expected<void>() : consumption_.admit(partition_id);
+    return targets.empty() ? Expected<void>() : meter_.admit(partition_id);
   };
   std::vector<std::size_t> partition_ids(writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) {
@@ -146,7 +146,7 @@ Task<Expected<void>> Database::run_transaction(DocumentTarget target, PhysicalPa
   const auto keep_alive = shared_from_this();
   const std::size_t partition_id = locate(target);
   if (!admitted) {
-    if (auto asked = consumption_.admit(partition_id); !asked) co_return std::unexpected(std::move(asked).error());
+    if (auto asked = meter_.admit(partition_id); !asked) co_return std::unexpected(std::move(asked).error());
   }
   PhysicalPartition& partition = *partition_map().partition(partition_id);
   std::string key(target.partition_key());
@@ -157,7 +157,7 @@ Task<Expected<void>> Database::run_transaction(DocumentTarget target, PhysicalPa
 Task<Expected<void>> Database::run_transaction_in(std::size_t partition_id, PhysicalPartition::TransactionTask task,
                                                   std::size_t bytes) {
   const auto keep_alive = shared_from_this();
-  if (auto admitted = consumption_.admit(partition_id); !admitted) {
+  if (auto admitted = meter_.admit(partition_id); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
   PhysicalPartition& partition = *partition_map().partition(partition_id);
@@ -168,13 +168,13 @@ Task<Expected<void>> Database::run_transaction_in(std::size_t partition_id, Phys
 Expected<void> Database::write_unacknowledged(const DocumentTarget& target, DocumentWrite write) {
   if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
   const std::size_t partition_id = locate(target);
-  OCTAVO_TRY_VOID(consumption_.admit(partition_id));
+  OCTAVO_TRY_VOID(meter_.admit(partition_id));
   PhysicalPartition& partition = *partition_map().partition(partition_id);
   // Called after the request, whose id the target refers to.
   auto spend_later = [keep_alive = shared_from_this(), target, id = write.id,
                       bytes = write.body.size()](const auto& results) {
     const auto& written = results.front();
-    keep_alive->spend(
+    keep_alive->meter_.spend(
         target.referring_to_id(id),
         written ? charge_of_write({.body_bytes = bytes, .index_rows = written->index_rows}) : charge_of_miss());
   };

@@ -307,7 +307,7 @@ Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database,
     turn.emplace(*std::move(taken));
   }
   // Admitted once: requests that waited for their turn are refused before they work, and never afterwards.
-  if (auto admitted = database->admit(target); !admitted) {
+  if (auto admitted = database->meter().admit(target); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
   for (int i = 0; i < kAttemptsMax && (i == 0 || std::chrono::steady_clock::now() < until); ++i) {

@@ -190,7 +190,7 @@ Expected<void> PartitionSplit::begin() {
       target->set_revs_limit(database_->revs_limit());
       database_->attach(*target);
     }
-    database_->consumption_.set_partition_ids(map.partition_ids(), partitions.size());
+    database_->meter_.set_partition_ids(map.partition_ids(), partitions.size());
     database_->publish(std::make_unique<const PartitionMap>(map.ranges(), std::move(partitions)));
   }
   if (database_->extension_) {
@@ -384,8 +384,7 @@ Expected<void> PartitionSplit::change_catalog() {
     if (!stored || !is_there(stored)) return replaced;
   }
   database.record_.partition_map = std::move(changed.partition_map);
-  until_memory_suffices(
-      [&] { database.consumption_.set_partition_ids(next->partition_ids(), next->partition_id_end()); });
+  until_memory_suffices([&] { database.meter_.set_partition_ids(next->partition_ids(), next->partition_id_end()); });
   database.publish(std::move(next));
   ended_ = true;
   if (database.extension_) until_memory_suffices([&] { database.extension_->partitions_changed(); });

@@ -91,9 +91,9 @@ void add_common_headers(const Call& call, Reply& reply) {
 void spend(const Accounting& account) {
   if (account.database == nullptr) return;  // no database to charge
   if (account.partition_ids.empty()) {
-    account.database->consumption().spend(account.partition_id, account.partition_key, account.request_charge);
+    account.database->meter().spend(account.partition_id, account.partition_key, account.request_charge);
   } else {
-    account.database->spend_on_partitions(account.partition_ids, account.request_charge);
+    account.database->meter().spend(account.partition_ids, account.request_charge);
   }
 }
 

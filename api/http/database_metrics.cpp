@@ -24,7 +24,7 @@ std::vector<Measured> measure(const partitioning::Engine& engine) {
   for (auto& database : engine.open_databases()) {
     Measured measured;
     for (const std::size_t partition_id : database->partition_ids()) {
-      measured.partitions.emplace_back(partition_id, database->consumption().report(partition_id, 0));
+      measured.partitions.emplace_back(partition_id, database->meter().report(partition_id, 0));
       measured.total += measured.partitions.back().second.total;
     }
     if (measured.total == 0) continue;
@@ -60,7 +60,7 @@ HttpMetrics::Collector database_metrics(partitioning::Engine& engine) {
                       MetricType::Gauge,
                       {}};
     for (const auto& measured : measure(engine)) {
-      const auto budget = measured.database->consumption().budget();
+      const auto budget = measured.database->meter().budget();
       for (const auto& [partition_id, report] : measured.partitions) {
         spent.metric.push_back(labelled(measured, partition_id));
         spent.metric.back().counter.value = report.total;

@@ -140,6 +140,11 @@ void Consumption::spend(std::size_t partition_id, std::string_view partition_key
   }
 }
 
+void Consumption::spend(std::span<const std::size_t> partition_ids, RequestUnits units) noexcept {
+  const double share = units / static_cast<double>(partition_ids.size());
+  for (const std::size_t partition_id : partition_ids) spend(partition_id, {}, share);
+}
+
 Consumption::Report Consumption::report(std::size_t partition_id, std::size_t hot_keys_max) const {
   Report report;
   OCTAVO_ASSERT(partition_id < layout().cells.size());

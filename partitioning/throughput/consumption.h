@@ -41,6 +41,8 @@ class Consumption {
   Expected<void> admit(std::size_t partition_id) const { return admit(std::span(&partition_id, 1)); }
   /// `partition_key`: empty if there is none, or if there are many.
   void spend(std::size_t partition_id, std::string_view partition_key, RequestUnits units) noexcept;
+  /// Divides `units` evenly.
+  void spend(std::span<const std::size_t> partition_ids, RequestUnits units) noexcept;
 
   struct Report {
     RequestUnits total = 0;        ///< since the database was opened

@@ -15,18 +15,18 @@ namespace {
 void apply_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
   auto& engine = database.engine();
   if (!engine.settings().enforce_throughput) return;
-  auto& consumption = database.consumption();
+  auto& meter = database.meter();
   if (!properties.throughput_owner.empty()) {
     if (properties.throughput == 0) return;
-    consumption.set_budget(engine.shared_budget(properties.throughput_owner, properties.throughput));
+    meter.set_budget(engine.shared_budget(properties.throughput_owner, properties.throughput));
     return;
   }
-  auto own = consumption.budget();
+  auto own = meter.budget();
   if (own == nullptr && properties.throughput == 0) return;
   const std::size_t count = database.physical_partition_count();
   if (own == nullptr || own->shares() != count) own = std::make_shared<partitioning::ThroughputBudget>(count);
   own->set_rate(properties.throughput);
-  consumption.set_budget(std::move(own));
+  meter.set_budget(std::move(own));
 }
 
 // If the throughput exceeds what the physical partitions can have, there must be more of them.

@@ -21,7 +21,7 @@ bool has_flag(const Request& request, std::string_view header) {
 
 Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database, std::size_t partition_id,
                            std::string_view partition_key) {
-  OCTAVO_TRY_VOID(database->consumption().admit(partition_id));
+  OCTAVO_TRY_VOID(database->meter().admit(partition_id));
   account.database = database;
   account.partition_id = partition_id;
   account.partition_key = partition_key;
@@ -31,7 +31,7 @@ Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& databa
 Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database,
                            std::vector<std::size_t> partition_ids, std::string_view partition_key) {
   if (partition_ids.size() == 1) return admit(database, partition_ids.front(), partition_key);
-  OCTAVO_TRY_VOID(database->consumption().admit(partition_ids));
+  OCTAVO_TRY_VOID(database->meter().admit(partition_ids));
   account.database = database;
   account.partition_id = partition_ids.front();
   account.partition_ids = std::move(partition_ids);

@@ -7,12 +7,12 @@ namespace octavo::api::cosmos {
 Expected<void> add_statistics(const partitioning::Database& database, const ContainerDefinition& container,
                               boost::json::object& shown) {
   constexpr std::size_t kKeysShown = 3;  // as in Azure Cosmos DB
-  const auto budget = database.consumption().budget();
+  const auto budget = database.meter().budget();
   boost::json::array all;
   for (const std::size_t partition_id : database.partition_ids()) {
     OCTAVO_TRY(const auto snapshot, database.snapshot(partition_id));
     OCTAVO_TRY(const auto documents, snapshot.statistics());
-    const auto report = database.consumption().report(partition_id, kKeysShown);
+    const auto report = database.meter().report(partition_id, kKeysShown);
     boost::json::array keys;
     for (const auto& hot : report.hot_keys) {
       OCTAVO_TRY(const auto stored, snapshot.statistics_of(hot.partition_key));

@@ -24,13 +24,13 @@ std::optional<partitioning::DocumentTarget> Call::scope_of(const std::optional<s
 void Call::charge(const partitioning::DocumentTarget& target, double units) {
   OCTAVO_ASSERT(database != nullptr);
   request_charge += units;
-  database->spend(target, units);
+  database->meter().spend(target, units);
 }
 
 void Call::charge_scan(const std::optional<partitioning::DocumentTarget>& scope, double units) {
   OCTAVO_ASSERT(database != nullptr);
   request_charge += units;
-  database->spend_on_scan(scope, units);
+  database->meter().spend_on_scan(scope, units);
 }
 
 const std::string& Call::path(std::string_view name) const {

@@ -49,7 +49,7 @@ Task<void> send_rest(Rest rest, BodySink& sink) {
     complete = *filled;
     rest.bytes += piece.size();
     const double charge = rest.producer->charge(rest.bytes);
-    database->spend_on_scan(rest.scope, charge - rest.charged);
+    database->meter().spend_on_scan(rest.scope, charge - rest.charged);
     rest.charged = charge;
     const bool sent = co_await sink.write(piece);
     if (!sent) co_return;
@@ -65,7 +65,7 @@ double SliceProducer::charge(std::uint64_t bytes) const {
 Task<Expected<Reply>> sliced_reply(Call& call, std::unique_ptr<SliceProducer> producer,
                                    std::optional<DocumentTarget> scope) {
   const auto& database = call.database;
-  OCTAVO_CO_TRY_VOID(database->admit_scan(scope));
+  OCTAVO_CO_TRY_VOID(database->meter().admit_scan(scope));
   Reply reply;
   WorkerSlices slices(database->engine(), call.request);
   Expected<bool> complete = false;

@@ -72,8 +72,8 @@ class FollowedChanges final : public FollowedFeed {
 Expected<std::unique_ptr<FollowedFeed>> parse_changes(const Call& call, ChangesQuery query,
                                                       std::optional<std::string> partition_key) {
   // Nothing else needs the key's target, so without a limit the key is not hashed.
-  if (call.database->consumption().is_limited()) {
-    OCTAVO_TRY_VOID(call.database->admit_scan(call.scope_of(partition_key)));
+  if (call.database->meter().is_limited()) {
+    OCTAVO_TRY_VOID(call.database->meter().admit_scan(call.scope_of(partition_key)));
   }
   if (is_users_database(*call.database)) OCTAVO_TRY_VOID(check_users_listing(call, "_changes"));
   if (call.request.method == Method::post) OCTAVO_TRY_VOID(require_json_content_type(call.request));

@@ -128,7 +128,7 @@ Expected<Reply> partition_info(const Call& call) {
   append_json_number(body, statistics.deleted_count);
   const std::size_t partition_id = call.database->locate_partition_key(partition);
   body += ",\"request_units\":";
-  body += partitioning::format_charge(call.database->consumption().recent_of(partition_id, partition));
+  body += partitioning::format_charge(call.database->meter().recent_of(partition_id, partition));
   body += "}\n";
   return reply;
 }

@@ -47,13 +47,13 @@ Expected<std::size_t> hot_keys_wanted(const Request& request) {
 Task<Expected<Reply>> get_throughput(Call& call) {
   OCTAVO_CO_TRY(const auto wanted, hot_keys_wanted(call.request));
   const auto& database = *call.database;
-  const auto& consumption = database.consumption();
-  const auto budget = consumption.budget();
+  const auto& meter = database.meter();
+  const auto budget = meter.budget();
   const std::uint32_t rate = budget ? budget->rate() : 0;
   json::array partitions;
   const auto& map = database.partition_map();
   for (const std::size_t partition_id : map.partition_ids()) {
-    const auto report = consumption.report(partition_id, wanted);
+    const auto report = meter.report(partition_id, wanted);
     json::object shown{{"range", shard_range(*map.range_of(partition_id))},
                        {"last_second", hundredths(report.last_second)},
                        {"per_second_last_minute", hundredths(report.last_minute / 60)},

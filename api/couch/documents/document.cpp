@@ -176,7 +176,7 @@ Expected<Reply> read_local(const Request& request, const partitioning::Database&
 
 Expected<void> admit_read(Call& call, const DocumentTarget& target) {
   if (is_users_database(*call.database)) OCTAVO_TRY_VOID(check_user_document_read(call, target.id()));
-  return call.database->admit(target);
+  return call.database->meter().admit(target);
 }
 
 Expected<OpenRevisionsQuery> parse_open_revisions_query(Call& call, const DocumentTarget& target) {

@@ -90,7 +90,7 @@ Task<Expected<storage::Revision>> save(Call& call, partitioning::DocumentTarget 
   if (!is_design_id(write.id)) {
     OCTAVO_CO_TRY(const auto validation, validation_of(call));
     if (validation) {
-      OCTAVO_CO_TRY_VOID(call.database->admit(target));
+      OCTAVO_CO_TRY_VOID(call.database->meter().admit(target));
       OCTAVO_CO_TRY_VOID(co_await validate_one(call, target, write));
     }
   }

@@ -53,7 +53,7 @@ Task<Expected<Reply>> call_procedure(Call& call) {
   OCTAVO_CO_TRY_VOID(check_partition_parameter(call));
   const std::string& partition = call.path("partition");
   const auto target = call.database->target_of_partition_key(partition);
-  OCTAVO_CO_TRY_VOID(call.database->admit(target));
+  OCTAVO_CO_TRY_VOID(call.database->meter().admit(target));
   OCTAVO_CO_TRY(const auto model, model_of(call, partition));
   const auto parse = [&call] { return scripts::parse_arguments(call.request.body); };
   OCTAVO_CO_TRY(auto arguments, co_await work_on_body(call, parse));

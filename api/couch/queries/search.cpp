@@ -226,7 +226,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
   if (is_users_database(database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_search"));
   if (call.request.method == Method::post) OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   const auto scope = call.scope_of(partition);
-  OCTAVO_CO_TRY_VOID(database.admit_scan(scope));
+  OCTAVO_CO_TRY_VOID(database.meter().admit_scan(scope));
   OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
   auto& indexes = services->feed_indexes();
   if (database.has_time_to_live()) {

@@ -51,7 +51,7 @@ void check_hashes(std::string_view key, int expected, Request request) {
 void limit_throughput(FaultyShop& shop, std::string_view database) {
   const auto budget = std::make_shared<partitioning::ThroughputBudget>(2);
   budget->set_rate(1'000'000);
-  (*shop.couch().engine().open_database(database))->consumption().set_budget(budget);
+  (*shop.couch().engine().open_database(database))->meter().set_budget(budget);
 }
 
 }  // namespace

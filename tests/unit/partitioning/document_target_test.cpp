@@ -66,9 +66,9 @@ void check_targets(Database& database, const std::vector<std::string>& ids,
     CHECK(database.locate(targets[i]) == database.locate_document(ids[i]));
     CHECK(stored_body(database, targets[i]) == "{}");
     const std::size_t partition_id = database.locate_document(ids[i]);
-    const RequestUnits before = database.consumption().report(partition_id, 0).total;
-    database.spend(targets[i], 7);
-    CHECK(database.consumption().report(partition_id, 0).total == Approx(before + 7));
+    const RequestUnits before = database.meter().report(partition_id, 0).total;
+    database.meter().spend(targets[i], 7);
+    CHECK(database.meter().report(partition_id, 0).total == Approx(before + 7));
     writes.push_back(write_of(ids[i], R"({"n":1})"));
   }
   const auto results = run_task(database.write(targets, std::move(writes)));
@@ -150,11 +150,11 @@ TEST_CASE("requests on targets that were made before a split are refused where t
   split_partition(database, 0);
   const auto budget = std::make_shared<ThroughputBudget>(2);
   budget->set_rate(10);
-  database->consumption().set_budget(budget);
-  database->spend(targets.front(), 1000);
+  database->meter().set_budget(budget);
+  database->meter().spend(targets.front(), 1000);
   for (const DocumentTarget& target : targets) {
     const bool used_up = database->locate(target) == database->locate(targets.front());
-    CHECK(database->admit(target).has_value() != used_up);
+    CHECK(database->meter().admit(target).has_value() != used_up);
   }
 }
 
@@ -166,14 +166,11 @@ TEST_CASE("a write asks for the throughput of the physical partitions that it ch
   const auto targets = targets_of(*database, ids);
   const auto budget = std::make_shared<ThroughputBudget>(2);
   budget->set_rate(10);
-  database->consumption().set_budget(budget);
-  for (const std::size_t partition_id : database->partition_ids())
-    database->consumption().spend(partition_id, {}, 1000);
+  database->meter().set_budget(budget);
+  for (const std::size_t partition_id : database->partition_ids()) database->meter().spend(partition_id, {}, 1000);
   const std::size_t own = database->locate(targets.front());
   const std::size_t other = database->partition_ids()[database->partition_ids().front() == own ? 1 : 0];
-  const auto refused = [&](std::size_t partition_id) {
-    return database->consumption().report(partition_id, 0).refused;
-  };
+  const auto refused = [&](std::size_t partition_id) { return database->meter().report(partition_id, 0).refused; };
   // When a document of one of them is written
   std::vector<storage::DocumentWrite> one;
   one.push_back(write_of(ids.front(), "{}"));
@@ -239,10 +236,10 @@ TEST_CASE("an unacknowledged write is charged to its partition key after the id 
   }
   const std::size_t partition_id = database->locate_partition_key("p");
   const auto until = std::chrono::steady_clock::now() + octavo::tests::patiently(std::chrono::seconds{30});
-  while (database->consumption().recent_of(partition_id, "p") == 0 && std::chrono::steady_clock::now() < until) {
+  while (database->meter().recent_of(partition_id, "p") == 0 && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
   }
-  CHECK(database->consumption().recent_of(partition_id, "p") > 0);
+  CHECK(database->meter().recent_of(partition_id, "p") > 0);
 }
 
 TEST_CASE("a target can refer to a copy of its text") {

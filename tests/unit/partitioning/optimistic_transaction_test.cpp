@@ -256,9 +256,9 @@ TEST_CASE("a transaction that was admitted is not refused at its end") {
   const auto database = fixture.create("d", {true, 1});
   const auto budget = std::make_shared<ThroughputBudget>(1);
   budget->set_rate(10);
-  database->consumption().set_budget(budget);
+  database->meter().set_budget(budget);
   const auto writes = [&](OptimisticTransaction& transaction) -> Expected<Verdict> {
-    database->spend(database->target_of_partition_key("p"), 1000);  // by others, while this one works
+    database->meter().spend(database->target_of_partition_key("p"), 1000);  // by others, while this one works
     OCTAVO_TRY(const auto written, transaction.apply(edit_of("p:1", "{}")));
     REQUIRE(written);
     return Verdict::commit;

@@ -363,6 +363,6 @@ TEST_CASE("of two threads that put a database's properties in force, neither goe
     split.join();
     REQUIRE(set);
     REQUIRE(added);
-    CHECK(fixture.database->consumption().budget()->rate() == 2000);
+    CHECK(fixture.database->meter().budget()->rate() == 2000);
   }
 }
