@@ -122,11 +122,8 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
       faults_(faults),
       updates_(random_tag()),
       writers_(thread_count(settings.writer_threads, 2, 2)),
-      patient_(workers_, thread_count(settings.worker_threads, 1, 1)),
-      functions_(workers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 1)) - 1),
       slow_indexing_(indexers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 2)) - 1),
-      // One more than patient tasks may use, so that short tasks always find a thread.
-      workers_(thread_count(settings.worker_threads, 1, 1) + 1),
+      workers_(thread_count(settings.worker_threads, 1, 1)),
       indexers_(thread_count(settings.worker_threads, 1, 2)),
       openers_(kOpeners),
       closers_(1),

@@ -12,16 +12,14 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <type_traits>
 #include <unordered_map>
-#include <variant>
 #include <vector>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 
-#include "base/completion.h"
 #include "base/jobs/work_lane.h"
+#include "base/jobs/workers.h"
 #include "base/task.h"
 #include "config/settings.h"
 #include "partitioning/database.h"
@@ -75,8 +73,8 @@ class Engine {
   /// _global_changes).
   static Expected<void> check_database_name(std::string_view name);
 
-  /// Blocking (creates files); call it through run_blocking. Errors: bad_request (name, q), precondition_failed
-  /// (exists), disk_full. After io_failure the database exists completely or not at all.
+  /// Blocking (creates files); call it through Workers::run_blocking. Errors: bad_request (name, q),
+  /// precondition_failed (exists), disk_full. After io_failure the database exists completely or not at all.
   Expected<std::shared_ptr<Database>> create_database(std::string_view name, CreateDatabaseOptions options);
   /// Blocking. The files are removed once the last request that holds the database ends. Errors: not_found.
   Expected<void> delete_database(std::string_view name);
@@ -122,23 +120,7 @@ class Engine {
 
   // Threads
 
-  /// Runs a blocking function on a worker thread and resumes on the calling I/O thread with its result or exception.
-  template <class Function>
-  Task<std::invoke_result_t<Function&>> run_blocking(Function function) {
-    co_return co_await run_on([this](auto task) { boost::asio::post(workers_, std::move(task)); }, std::move(function));
-  }
-  /// As run_blocking, but after all tasks of run_blocking: for work that has run long already, or that comes in floods.
-  template <class Function>
-  Task<std::invoke_result_t<Function&>> run_patiently(Function function) {
-    co_return co_await run_on([this](auto task) { patient_.post(std::move(task)); }, std::move(function));
-  }
-  /// As run_patiently, for users' functions: they may run for seconds, so one worker is always kept free of them (if
-  /// there are two).
-  template <class Function>
-  Task<std::invoke_result_t<Function&>> run_function(Function function) {
-    co_return co_await run_on([this](auto task) { functions_.post(std::move(task)); }, std::move(function));
-  }
-  boost::asio::thread_pool& workers() { return workers_; }
+  Workers& workers() { return workers_; }
   /// Threads that run the functions of indexes over documents. They are separate from the workers, as a slow function
   /// may occupy its thread for seconds while queries wait.
   boost::asio::thread_pool& indexers() { return indexers_; }
@@ -155,8 +137,6 @@ class Engine {
 
   Engine(const config::Settings& settings, ExtensionFactory extensions, storage::FaultInjector* faults);
   Expected<void> open_data_folder();
-  template <class Poster, class Function>
-  static Task<std::invoke_result_t<Function&>> run_on(Poster post, Function function);
   Expected<void> read_catalog();
   void finish_interrupted(const std::vector<std::string>& garbage_at_start, const std::stop_token& stop);
   Expected<std::shared_ptr<Database>> load_database(const std::string& name);
@@ -177,9 +157,7 @@ class Engine {
   std::unique_ptr<storage::Catalog> catalog_;
   DatabaseUpdates updates_;
   storage::WriterPool writers_;
-  WorkLane patient_;  ///< uses workers_, which are joined before it is destroyed
-  WorkLane functions_;
-  WorkLane slow_indexing_;  ///< uses indexers_
+  WorkLane slow_indexing_;  ///< uses indexers_, which are joined before it is destroyed
 
   /// Serializes creation and deletion.
   std::mutex schema_mutex_;
@@ -198,7 +176,7 @@ class Engine {
   std::mutex closers_mutex_;      ///< guards closers_joining_
   bool closers_joining_ = false;  ///< closers_ accept no more work: the thread that releases a database last closes it
   /// Destroyed before the members above, as their remaining tasks may hold databases.
-  boost::asio::thread_pool workers_;
+  Workers workers_;
   boost::asio::thread_pool indexers_;
   boost::asio::thread_pool openers_;  ///< open databases; never wait for a worker
   boost::asio::thread_pool closers_;  ///< close databases; never wait for a thread that waits for a name
@@ -212,29 +190,5 @@ class Engine {
   std::atomic<bool> ending_{false};
   bool shut_down_ = false;
 };
-
-template <class Poster, class Function>
-Task<std::invoke_result_t<Function&>> Engine::run_on(Poster post, Function function) {
-  using Value = std::invoke_result_t<Function&>;
-  using Result = std::conditional_t<std::is_void_v<Value>, std::monostate, Value>;
-  auto result = co_await await_completion<Result>([&](const Completion<Result>& done) {
-    auto call = std::make_shared<Function>(std::move(function));
-    post([call = std::move(call), done] {
-      std::exception_ptr thrown;
-      try {
-        if constexpr (std::is_void_v<Value>) {
-          (*call)();
-          done({});
-        } else {
-          done((*call)());
-        }
-      } catch (...) {
-        thrown = std::current_exception();
-      }
-      if (thrown) done.fail(std::move(thrown));
-    });
-  });
-  if constexpr (!std::is_void_v<Value>) co_return std::move(result);
-}
 
 }  // namespace octavo::partitioning

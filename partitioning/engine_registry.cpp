@@ -173,7 +173,7 @@ void Engine::retire(Database* database) {
       remove_folder();
     } else {
       // Removing large files takes a while, and threads that wait for a name to be closed must not wait for that.
-      until_memory_suffices([&] { asio::post(workers_, remove_folder); });
+      until_memory_suffices([&] { asio::post(workers_.pool(), remove_folder); });
     }
   };
   std::unique_lock lock(closers_mutex_);

@@ -319,7 +319,7 @@ Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database,
       if (!commits) OCTAVO_TRY_VOID(transaction.still_holds());
       return verdict;
     };
-    auto verdict = co_await database->engine().run_function(run);
+    auto verdict = co_await database->engine().workers().run_function(run);
     if (transaction.is_stale()) continue;
     if (!verdict) co_return std::unexpected(std::move(verdict).error());
     if (*verdict == Verdict::discard || !transaction.has_writes()) co_return Committed{};

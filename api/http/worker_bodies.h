@@ -17,7 +17,7 @@ template <class Call, class Work>
 Task<std::invoke_result_t<Work&>> work_on_body(const Call& call, Work work,
                                                std::size_t large_bytes = worker_body_bytes) {
   if (call.request.body.size() < large_bytes) co_return work();
-  co_return co_await call.services.engine.run_patiently(std::move(work));
+  co_return co_await call.services.engine.workers().run_patiently(std::move(work));
 }
 
 /// Limit for bodies that define a resource and are not documents: these are parsed on the I/O thread.

@@ -20,7 +20,7 @@ class WorkerSlices {
   void let_others_go_first() { spent_ = kImpatientTime; }
 
   /// Runs `slice`, which returns an Expected, on a worker, and resumes on the calling I/O thread. `runs_functions`: it
-  /// runs user-defined functions (Engine::run_function). Errors: those of the slice; timeout when the client has left.
+  /// runs user-defined functions (Workers::run_function). Errors: those of the slice; timeout when the client has left.
   template <class Slice>
   Task<std::invoke_result_t<Slice&>> run(Slice slice, bool runs_functions = false) {
     if (spent_ >= kUnwatchedTime && request_.client_has_left()) {
@@ -33,11 +33,11 @@ class WorkerSlices {
       return result;
     };
     if (runs_functions) {
-      co_return co_await engine_.run_function(std::move(timed));
+      co_return co_await engine_.workers().run_function(std::move(timed));
     } else if (spent_ < kImpatientTime) {
-      co_return co_await engine_.run_blocking(std::move(timed));
+      co_return co_await engine_.workers().run_blocking(std::move(timed));
     } else {
-      co_return co_await engine_.run_patiently(std::move(timed));
+      co_return co_await engine_.workers().run_patiently(std::move(timed));
     }
   }
 

@@ -96,7 +96,7 @@ struct Expiration::Progress {
 Expiration::Expiration(partitioning::Database& database)
     : database_(database),
       progress_(std::make_shared<Progress>()),
-      walking_(database.engine().workers(), [this] { return walk(); }) {
+      walking_(database.engine().workers().pool(), [this] { return walk(); }) {
   progress_->expiration = this;
 }
 

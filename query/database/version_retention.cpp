@@ -60,7 +60,7 @@ class VersionRetention::Trims {
 VersionRetention::VersionRetention(partitioning::Database& database)
     : database_(database),
       trims_(std::make_shared<Trims>()),
-      trimming_(database.engine().workers(), [this] { return trim(); }) {}
+      trimming_(database.engine().workers().pool(), [this] { return trim(); }) {}
 
 void VersionRetention::set_seconds(std::int64_t seconds) {
   for (const auto& partition : database_.partition_map().partitions()) {

@@ -25,7 +25,8 @@ bool uses_index(const Plan& plan) {
 Task<Expected<FindChoice>> choose_find(MangoIndexes& indexes, FeedIndexes& feed_indexes, std::string_view body,
                                        std::string partition_key, bool explain) {
   partitioning::Database& database = indexes.database();
-  if (!feed_indexes.is_loaded()) co_await database.engine().run_blocking([&] { return feed_indexes.catalog(); });
+  if (!feed_indexes.is_loaded())
+    co_await database.engine().workers().run_blocking([&] { return feed_indexes.catalog(); });
   const auto catalog = feed_indexes.catalog();
   const auto looks_for_text = [&] {
     return catalog && (search::has_text_index(**catalog) || body.find("$text") != std::string_view::npos);

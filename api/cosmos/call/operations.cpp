@@ -43,7 +43,7 @@ Handled serve_operations(Call& call) {
         return deletions.size() < kDeletionsPerGroup ? partitioning::Visit::next : partitioning::Visit::pause;
       });
     };
-    OCTAVO_CO_TRY(const auto state, co_await call.services.engine.run_blocking(collect));
+    OCTAVO_CO_TRY(const auto state, co_await call.services.engine.workers().run_blocking(collect));
     more = state == partitioning::ScanState::more;
     if (deletions.empty()) continue;
     const std::vector targets(deletions.size(), target);

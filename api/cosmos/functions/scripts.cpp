@@ -142,7 +142,7 @@ Expected<Script> store(const OpenContainer& opened, const KindWords& words, Scri
 Handled list_scripts(const Call& call, const OpenContainer& opened, const KindWords& words) {
   OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
   OCTAVO_CO_TRY(const auto after, continuation_of(call.request));
-  OCTAVO_CO_TRY(const auto listed, co_await call.services.engine.run_blocking(
+  OCTAVO_CO_TRY(const auto listed, co_await call.services.engine.workers().run_blocking(
                                        [&] { return ScriptStore(*opened.database).list(words.kind); }));
   std::vector<std::string> items;
   std::optional<std::string> next;
@@ -160,7 +160,7 @@ Handled list_scripts(const Call& call, const OpenContainer& opened, const KindWo
 }
 
 Handled query_scripts(Call& call, const OpenContainer& opened, const KindWords& words) {
-  OCTAVO_CO_TRY(const auto listed, co_await call.services.engine.run_blocking(
+  OCTAVO_CO_TRY(const auto listed, co_await call.services.engine.workers().run_blocking(
                                        [&] { return ScriptStore(*opened.database).list(words.kind); }));
   ResourceList resources;
   for (const auto& script : listed) resources.emplace_back(script.id, shown(script, words, *opened.definition));
@@ -174,7 +174,7 @@ Handled write_script(const Call& call, const OpenContainer& opened, const KindWo
   if (!call.path.feed) replaces = call.path.id;
   const auto etag = etag_of(call.request);
   const auto run = [&] { return store(opened, words, std::move(script), replaces, etag); };
-  OCTAVO_CO_TRY(const auto stored, co_await call.services.engine.run_function(run));
+  OCTAVO_CO_TRY(const auto stored, co_await call.services.engine.workers().run_function(run));
   co_return resource_reply(replaces ? 200 : 201, shown(stored, words, *opened.definition), stored.etag);
 }
 
@@ -203,14 +203,14 @@ Handled serve_scripts(Call& call) {
       return {};
     };
     const auto run = [&] { return ScriptStore(*opened.database).erase(words.kind, call.path.id, check); };
-    OCTAVO_CO_TRY_VOID(co_await engine.run_blocking(run));
+    OCTAVO_CO_TRY_VOID(co_await engine.workers().run_blocking(run));
     Reply reply;
     reply.status = 204;
     reply.content_type = {};
     co_return reply;
   }
   if (!reads) co_return method_not_allowed();
-  OCTAVO_CO_TRY(const auto found, co_await engine.run_blocking(
+  OCTAVO_CO_TRY(const auto found, co_await engine.workers().run_blocking(
                                       [&] { return ScriptStore(*opened.database).find(words.kind, call.path.id); }));
   if (!found) co_return fail(ErrorCode::not_found, "");
   co_return resource_reply(200, shown(*found, words, *opened.definition), found->etag);

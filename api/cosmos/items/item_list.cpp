@@ -213,7 +213,8 @@ class ChangePage final : public ItemPage {
 Task<Expected<void>> fill(Call& call, ItemPage& page) {
   auto complete = page.run(ScanBudget::inline_slice());
   while (complete && !*complete) {
-    complete = co_await call.services.engine.run_blocking([&] { return page.run(ScanBudget::worker_slice()); });
+    complete =
+        co_await call.services.engine.workers().run_blocking([&] { return page.run(ScanBudget::worker_slice()); });
   }
   if (!complete) co_return std::unexpected(std::move(complete).error());
   call.account.request_charge = page.charge();

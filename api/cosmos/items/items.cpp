@@ -61,7 +61,7 @@ Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened
 
 Handled read_on_worker(Call& call, const OpenContainer& opened, DocumentTarget target) {
   auto read = [&call, &opened, &target] { return read_item(call, opened, target, true); };
-  OCTAVO_CO_TRY(auto reply, co_await call.services.engine.run_patiently(std::move(read)));
+  OCTAVO_CO_TRY(auto reply, co_await call.services.engine.workers().run_patiently(std::move(read)));
   co_return *std::move(reply);
 }
 

@@ -260,7 +260,7 @@ Handled serve_query(Call& call) {
     query = parse_query(call.request, computed);
   } else {
     const auto parse = [&call, &computed] { return parse_query(call.request, computed); };
-    query = co_await call.services.engine.run_blocking(parse);
+    query = co_await call.services.engine.workers().run_blocking(parse);
   }
   if (!query) co_return std::unexpected(std::move(query).error());
   if (call.flag("x-ms-cosmos-is-query-plan-request")) co_return co_await plan_query(opened, **query);

@@ -20,7 +20,7 @@ Handled create_container(Call& call) {
   OCTAVO_CO_TRY(const auto throughput, throughput_of(call.request.header("x-ms-offer-throughput"),
                                                      call.request.header("x-ms-cosmos-offer-autopilot-settings")));
   definition.throughput = throughput;
-  OCTAVO_CO_TRY(const auto created, co_await call.services.engine.run_blocking([&] {
+  OCTAVO_CO_TRY(const auto created, co_await call.services.engine.workers().run_blocking([&] {
     return call.services.registry.create_container(call.path.database, definition);
   }));
   co_return resource_reply(201, created.to_json(), created.etag);
@@ -47,7 +47,7 @@ Expected<FoundContainers> find_containers(const Call& call, std::string_view aft
 Handled list_containers(Call& call) {
   OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
   OCTAVO_CO_TRY(const auto after, continuation_of(call.request));
-  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.run_blocking(
+  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.workers().run_blocking(
                                       [&] { return find_containers(call, after.value_or(""), size + 1); }));
   const auto& containers = found.containers;
   std::vector<std::string> items;
@@ -58,8 +58,8 @@ Handled list_containers(Call& call) {
 }
 
 Handled query_containers(Call& call) {
-  OCTAVO_CO_TRY(const auto found,
-                co_await call.services.engine.run_blocking([&] { return find_containers(call, "", SIZE_MAX); }));
+  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.workers().run_blocking(
+                                      [&] { return find_containers(call, "", SIZE_MAX); }));
   ResourceList resources;
   for (const auto& container : found.containers) resources.emplace_back(container.id, container.to_json());
   co_return co_await query_resources(call, found.owner_rid, "DocumentCollections", std::move(resources));
@@ -109,14 +109,14 @@ Handled read_container(Call& call) {
 Handled replace_container(Call& call) {
   OCTAVO_CO_TRY(const auto body, json_body(call.request));
   const auto etag = etag_of(call.request);
-  OCTAVO_CO_TRY(const auto replaced, co_await call.services.engine.run_blocking([&] {
+  OCTAVO_CO_TRY(const auto replaced, co_await call.services.engine.workers().run_blocking([&] {
     return call.services.registry.replace_container(call.path.database, call.path.id, body, etag);
   }));
   co_return resource_reply(200, replaced.to_json(), replaced.etag);
 }
 
 Handled delete_container(Call& call) {
-  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking([&] {
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking([&] {
     return call.services.registry.delete_container(call.path.database, call.path.id, etag_of(call.request));
   }));
   Reply reply;

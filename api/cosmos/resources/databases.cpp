@@ -15,7 +15,7 @@ Handled create_database(Call& call) {
   OCTAVO_CO_TRY(const auto id, id_of(body));
   OCTAVO_CO_TRY(const auto throughput, throughput_of(call.request.header("x-ms-offer-throughput"),
                                                      call.request.header("x-ms-cosmos-offer-autopilot-settings")));
-  OCTAVO_CO_TRY(const auto created, co_await call.services.engine.run_blocking(
+  OCTAVO_CO_TRY(const auto created, co_await call.services.engine.workers().run_blocking(
                                         [&] { return call.services.registry.create_database(id, throughput); }));
   co_return resource_reply(201, created.to_json(), created.etag);
 }
@@ -23,7 +23,7 @@ Handled create_database(Call& call) {
 Handled list_databases(Call& call) {
   OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
   OCTAVO_CO_TRY(const auto after, continuation_of(call.request));
-  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.run_blocking(
+  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.workers().run_blocking(
                                       [&] { return call.services.registry.databases(after.value_or(""), size + 1); }));
   std::vector<std::string> items;
   for (std::size_t i = 0; i < std::min(found.size(), size); ++i) items.push_back(found[i].to_json());
@@ -33,7 +33,7 @@ Handled list_databases(Call& call) {
 }
 
 Handled query_databases(Call& call) {
-  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.run_blocking(
+  OCTAVO_CO_TRY(const auto found, co_await call.services.engine.workers().run_blocking(
                                       [&] { return call.services.registry.databases("", SIZE_MAX); }));
   ResourceList resources;
   for (const auto& database : found) resources.emplace_back(database.id, database.to_json());
@@ -52,7 +52,7 @@ Handled serve_databases(Call& call) {
   }
   auto& registry = call.services.registry;
   if (method == Method::del) {
-    OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(
+    OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking(
         [&] { return registry.delete_database(call.path.id, etag_of(call.request)); }));
     Reply reply;
     reply.status = 204;
@@ -61,7 +61,7 @@ Handled serve_databases(Call& call) {
   }
   if (method != Method::get && method != Method::head) co_return method_not_allowed();
   OCTAVO_CO_TRY(const auto found,
-                co_await call.services.engine.run_blocking([&] { return registry.database(call.path.id); }));
+                co_await call.services.engine.workers().run_blocking([&] { return registry.database(call.path.id); }));
   if (!found) co_return fail(ErrorCode::not_found, "Resource Not Found: there is no database '" + call.path.id + "'.");
   co_return resource_reply(200, found->to_json(), found->etag);
 }

@@ -51,7 +51,7 @@ Handled replace_offer(Call& call) {
   }
   OCTAVO_CO_TRY(const auto throughput, throughput_of(manual_text, autoscale_text));
   if (!throughput) co_return fail(ErrorCode::bad_request, "The offer has no throughput.");
-  OCTAVO_CO_TRY(const auto replaced, co_await call.services.engine.run_blocking([&] {
+  OCTAVO_CO_TRY(const auto replaced, co_await call.services.engine.workers().run_blocking([&] {
     return call.services.registry.replace_offer(call.path.id, *throughput, etag_of(call.request));
   }));
   co_return resource_reply(200, replaced.to_json(), replaced.etag);
@@ -65,7 +65,7 @@ Handled serve_offers(Call& call) {
   if (!call.path.feed && method == Method::put) co_return co_await replace_offer(call);
   if (!reads && !(call.path.feed && method == Method::post)) co_return method_not_allowed();
   OCTAVO_CO_TRY(const auto offers,
-                co_await call.services.engine.run_blocking([&] { return call.services.registry.offers(); }));
+                co_await call.services.engine.workers().run_blocking([&] { return call.services.registry.offers(); }));
   if (!call.path.feed) {
     for (const auto& offer : offers) {
       if (offer.id == call.path.id) co_return resource_reply(200, offer.to_json(), offer.etag);

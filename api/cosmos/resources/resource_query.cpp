@@ -65,7 +65,7 @@ Handled query_resources(Call& call, std::string rid, std::string_view feed, Reso
     OCTAVO_TRY(auto query, parse_query(call.request));
     return sql::prepare_sql_over(std::move(query), rows, std::move(continuation));
   };
-  OCTAVO_CO_TRY(auto prepared, co_await call.services.engine.run_blocking(prepare));
+  OCTAVO_CO_TRY(auto prepared, co_await call.services.engine.workers().run_blocking(prepare));
   ResourceSource source(resources);
   sql::SqlOptions options;
   options.page_items_max = size;

@@ -289,7 +289,7 @@ Expected<Found> find_all(Call& call) {
 }
 
 Handled list(Call& call, bool is_query) {
-  OCTAVO_CO_TRY(auto found, co_await call.services.engine.run_blocking([&] { return find_all(call); }));
+  OCTAVO_CO_TRY(auto found, co_await call.services.engine.workers().run_blocking([&] { return find_all(call); }));
   const std::string_view feed = is_permission(call) ? "Permissions" : "Users";
   if (is_query) co_return co_await query_resources(call, found.owner_rid, feed, std::move(found.resources));
   std::vector<std::string> items;
@@ -308,7 +308,7 @@ Handled serve_users(Call& call) {
   const bool replaces = !call.path.feed && method == Method::put;
   if (replaces || (call.path.feed && method == Method::post)) {
     OCTAVO_CO_TRY(const auto body, json_body(call.request));
-    OCTAVO_CO_TRY(const auto stored, co_await engine.run_blocking([&] {
+    OCTAVO_CO_TRY(const auto stored, co_await engine.workers().run_blocking([&] {
       return store(call, body, replaces ? std::optional(call.path.id) : std::nullopt,
                    call.flag("x-ms-documentdb-is-upsert"));
     }));
@@ -317,14 +317,14 @@ Handled serve_users(Call& call) {
   }
   if (call.path.feed) co_return method_not_allowed();
   if (method == Method::del) {
-    OCTAVO_CO_TRY_VOID(co_await engine.run_blocking([&] { return remove(call); }));
+    OCTAVO_CO_TRY_VOID(co_await engine.workers().run_blocking([&] { return remove(call); }));
     Reply reply;
     reply.status = 204;
     reply.content_type = {};
     co_return reply;
   }
   if (!reads) co_return method_not_allowed();
-  OCTAVO_CO_TRY(const auto found, co_await engine.run_blocking([&] {
+  OCTAVO_CO_TRY(const auto found, co_await engine.workers().run_blocking([&] {
     return engine.catalog().fact(area_of(call), name_prefix(call) + call.path.id);
   }));
   if (!found) co_return fail(ErrorCode::not_found, "");

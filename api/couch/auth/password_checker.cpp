@@ -106,7 +106,7 @@ Task<Expected<bool>> PasswordChecker::hash_and_compare(StoredPassword stored, st
     };
     Landing landing{*this, *flight, fingerprint};
     auto compare = [stored = std::move(stored), password = std::move(password)] { return stored.matches(password); };
-    const bool correct = co_await engine_.run_patiently(std::move(compare));
+    const bool correct = co_await engine_.workers().run_patiently(std::move(compare));
     landing.outcome = correct ? Flight::Outcome::correct : Flight::Outcome::wrong;
     co_return correct;
   }

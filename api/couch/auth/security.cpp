@@ -92,7 +92,7 @@ Task<Expected<Reply>> put_security(Call& call) {
   auto store = [database = call.database, text = std::move(text)]() mutable {
     return database->set_security(std::move(text));
   };
-  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(std::move(store)));
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking(std::move(store)));
   Reply reply;
   reply.body = "{\"ok\":true}\n";
   co_return reply;

@@ -226,7 +226,7 @@ Task<Expected<std::string>> prepare_user_document(Call& call, std::string_view i
   auto make = [password = std::string(document.get_object().at("password").get_string()), iterations] {
     return StoredPassword::make(password, iterations);
   };
-  const StoredPassword stored = co_await call.services.engine.run_blocking(std::move(make));
+  const StoredPassword stored = co_await call.services.engine.workers().run_blocking(std::move(make));
   co_return with_stored_password(body, &stored);
 }
 

@@ -37,8 +37,8 @@ class FollowedChanges final : public FollowedFeed {
     if (!on_worker && !feed_.runs_functions()) co_return to_step(feed_.advance(out, budget));
     auto work = [this, &out] { return feed_.advance(out, ScanBudget::worker_slice()); };
     auto& engine = feed_.database().engine();
-    if (feed_.runs_functions()) co_return to_step(co_await engine.run_function(std::move(work)));
-    co_return to_step(co_await engine.run_patiently(std::move(work)));
+    if (feed_.runs_functions()) co_return to_step(co_await engine.workers().run_function(std::move(work)));
+    co_return to_step(co_await engine.workers().run_patiently(std::move(work)));
   }
   Task<bool> wait(steady_clock::time_point deadline) override {
     if (!feed_.settles()) co_return co_await feed_.database().wait_for_change(feed_.position(), deadline);

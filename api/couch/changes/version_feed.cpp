@@ -47,7 +47,7 @@ class VersionFeed final : public FollowedFeed {
   Task<Expected<Step>> advance(std::string& out, bool on_worker) override {
     if (!on_worker) co_return advance(out, ScanBudget::inline_slice());
     auto work = [this, &out] { return advance(out, ScanBudget::worker_slice()); };
-    co_return co_await database_->engine().run_patiently(std::move(work));
+    co_return co_await database_->engine().workers().run_patiently(std::move(work));
   }
   Task<bool> wait(steady_clock::time_point deadline) override {
     return database_->wait_for_change(scan_.position(), deadline);

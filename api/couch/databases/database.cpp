@@ -80,7 +80,7 @@ Task<Expected<Reply>> create_database(Call& call) {
   OCTAVO_CO_TRY_VOID(partitioning::Engine::check_database_name(name));
   OCTAVO_CO_TRY(const auto options, parse_creation(call));
   auto work = [&] { return engine.create_database(name, options); };
-  OCTAVO_CO_TRY_VOID(co_await engine.run_blocking(std::move(work)));
+  OCTAVO_CO_TRY_VOID(co_await engine.workers().run_blocking(std::move(work)));
   auto reply = ok_reply(201);
   reply.headers.emplace_back("Location", location_of(call.request, name, ""));
   co_return reply;
@@ -102,7 +102,7 @@ Task<Expected<Reply>> delete_database(Call& call) {
   auto& engine = call.services.engine;
   call.database.reset();  // the files are removed when the last request releases the database
   auto work = [&] { return engine.delete_database(name); };
-  OCTAVO_CO_TRY_VOID(co_await engine.run_blocking(std::move(work)));
+  OCTAVO_CO_TRY_VOID(co_await engine.workers().run_blocking(std::move(work)));
   co_return ok_reply(200);
 }
 
@@ -161,7 +161,7 @@ Task<Expected<Reply>> put_revs_limit(Call& call) {
   }
   const auto value = static_cast<std::uint32_t>(limit.get_int64());
   auto work = [&] { return call.database->set_revs_limit(value); };
-  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(std::move(work)));
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking(std::move(work)));
   co_return ok_reply(200);
 }
 
@@ -183,7 +183,7 @@ Task<Expected<Reply>> put_purged_infos_limit(Call& call) {
   const auto text = std::to_string(limit.get_int64());
   auto& catalog = call.services.engine.catalog();
   auto work = [&] { return catalog.set_fact(kPurgedInfosLimitArea, call.database->instance_tag(), text); };
-  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(std::move(work)));
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking(std::move(work)));
   co_return ok_reply(200);
 }
 

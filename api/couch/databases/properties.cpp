@@ -71,7 +71,7 @@ Task<Expected<Reply>> put_properties(Call& call) {
   const auto parse = [&call] { return parse_properties(call); };
   OCTAVO_CO_TRY(const auto properties, co_await work_on_body(call, parse));
   auto work = [&] { return call.database->set_definition(to_couch_definition(properties)); };
-  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking(std::move(work)));
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking(std::move(work)));
   Reply reply;
   reply.body = "{\"ok\":true}\n";
   co_return reply;

@@ -51,7 +51,7 @@ Task<Expected<Reply>> bulk_docs(Call& call) {
     results = {};
   };
   if (results.size() > inline_documents_max) {
-    co_await call.services.engine.run_patiently(std::move(write));
+    co_await call.services.engine.workers().run_patiently(std::move(write));
   } else {
     write();
   }

@@ -58,7 +58,7 @@ Task<Expected<BulkRequest>> parse_bulk_request(const Call& call) {
   const auto& settings = call.services.settings;
   if (body.size() < worker_body_bytes) co_return parse(body, settings);
   auto work = [body, &settings] { return parse(body, settings); };
-  co_return co_await call.services.engine.run_patiently(std::move(work));
+  co_return co_await call.services.engine.workers().run_patiently(std::move(work));
 }
 
 namespace {
@@ -150,7 +150,7 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
   auto sort = [&] { return sort_out(*call.database, request); };
   Expected<BulkWork> sorted;
   if (many) {
-    sorted = co_await engine.run_patiently(std::move(sort));
+    sorted = co_await engine.workers().run_patiently(std::move(sort));
   } else {
     sorted = sort();
   }
@@ -188,7 +188,7 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
   }
   auto note = [&work, &written] { note_outcomes(work, std::move(written)); };
   if (many) {
-    co_await engine.run_patiently(std::move(note));
+    co_await engine.workers().run_patiently(std::move(note));
   } else {
     note();
   }

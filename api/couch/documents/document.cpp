@@ -216,7 +216,7 @@ Task<Expected<Reply>> get_document(Call& call) {
   auto reply = read(call, target, false);
   if (reply && !*reply) {
     auto again = [&call, &target] { return read(call, target, true); };
-    reply = co_await call.services.engine.run_patiently(std::move(again));
+    reply = co_await call.services.engine.workers().run_patiently(std::move(again));
   }
   if (!reply) co_return std::unexpected(std::move(reply).error());
   co_return **std::move(reply);

@@ -80,7 +80,7 @@ Task<Expected<Reply>> write_local(Call& call, DocumentTarget target, ParsedDocum
 Task<Expected<ParsedDocument>> read_body(Call& call) {
   auto parse = [&call] { return parse_document(call.request.body, call.services.settings.document_bytes_max); };
   if (call.request.body.size() < worker_body_bytes) co_return parse();
-  co_return co_await call.services.engine.run_patiently(std::move(parse));
+  co_return co_await call.services.engine.workers().run_patiently(std::move(parse));
 }
 
 bool has_new_edits(const Request& request) {

@@ -149,7 +149,7 @@ Task<Expected<std::string>> differences(Call& call, bool with_ancestors) {
   constexpr std::size_t kInlineMax = 100;
   auto work = [&] { return render_differences(*call.database, request.asked, with_ancestors); };
   if (request.lookups <= kInlineMax) co_return work();
-  co_return co_await call.services.engine.run_blocking(std::move(work));
+  co_return co_await call.services.engine.workers().run_blocking(std::move(work));
 }
 
 Expected<std::vector<storage::PurgeRequest>> purge_requests(const boost::json::object& body) {

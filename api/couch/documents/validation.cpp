@@ -161,7 +161,7 @@ Task<std::vector<Expected<void>>> validate(Call& call, std::shared_ptr<const que
                                            std::span<const storage::DocumentWrite> writes) {
   auto& engine = call.services.engine;
   Validator validator(call, std::move(validation), targets, writes);
-  while (!validator.done()) co_await engine.run_function([&validator] { validator.run_slice(); });
+  while (!validator.done()) co_await engine.workers().run_function([&validator] { validator.run_slice(); });
   co_return validator.take_results();
 }
 
@@ -183,7 +183,7 @@ Task<Expected<void>> check_design_document(Call& call, const storage::DocumentWr
     if (!allowance) allowance.emplace(*call.database, call.database_services());
     return allowance->take(write.id, write.body);
   };
-  co_return co_await call.services.engine.run_function(std::move(check));
+  co_return co_await call.services.engine.workers().run_function(std::move(check));
 }
 
 }  // namespace octavo::api::couch

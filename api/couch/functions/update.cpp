@@ -163,7 +163,7 @@ Task<Expected<Reply>> run_update(Call& call, std::optional<std::string> id) {
   OCTAVO_CO_TRY(const auto request, request_json(call, id));
 
   auto run = [&] { return query::javascript::update(function.program, function.index, document, request); };
-  OCTAVO_CO_TRY(const auto updated, co_await call.services.engine.run_function(std::move(run)));
+  OCTAVO_CO_TRY(const auto updated, co_await call.services.engine.workers().run_function(std::move(run)));
   constexpr int kCreated = 201;
   // Convert the reply before writing: if it is invalid, nothing may be written.
   auto reply = reply_of(updated.response, updated.document ? kCreated : 200);

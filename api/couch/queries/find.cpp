@@ -99,7 +99,7 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
       indexes.update(*find.index);
     }
     reply.body = "{\"docs\":[\n";
-    page = co_await call.services.engine.run_patiently([&] {
+    page = co_await call.services.engine.workers().run_patiently([&] {
       const auto deadline = std::chrono::steady_clock::now() + kTextFindTimeMax;
       return query::search::run_text_find(*call.database, find, sequence, deadline, reply.body);
     });

@@ -91,7 +91,7 @@ Task<Expected<Reply>> create_index(Call& call) {
       query::IndexAllowance allowance(*call.database, call.database_services());
       return allowance.take(request.design_document, *edited);
     };
-    OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_patiently(take_allowance));
+    OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_patiently(take_allowance));
     OCTAVO_CO_TRY(const auto written, co_await write_design_document(*call.database, request.design_document,
                                                                      design.revision, *std::move(edited)));
     if (!written) continue;

@@ -263,7 +263,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     const auto went_back = [&](const Error& error) {
       return attempt < kSearchAttempts && error.code == ErrorCode::index_went_back;
     };
-    auto first = co_await engine.run_blocking(search_now);
+    auto first = co_await engine.workers().run_blocking(search_now);
     if (!first && went_back(first.error())) continue;
     if (!first) co_return std::unexpected(std::move(first).error());
     Reply reply;
@@ -279,8 +279,8 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
       if (replaced) continue;
       co_return std::unexpected(std::move(waited).error());
     }
-    auto body =
-        co_await engine.run_blocking([&] { return run_search(database, indexes, *found.index, parameters, sequence); });
+    auto body = co_await engine.workers().run_blocking(
+        [&] { return run_search(database, indexes, *found.index, parameters, sequence); });
     if (!body && went_back(body.error())) continue;
     if (!body) co_return std::unexpected(std::move(body).error());
     reply.body = *std::move(body);
@@ -303,7 +303,7 @@ Task<Expected<Reply>> index_info(Call& call, bool size_only) {
   auto& database = *call.database;
   if (is_users_database(database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_search_info"));
   OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
-  co_return co_await call.services.engine.run_blocking([&]() -> Expected<Reply> {
+  co_return co_await call.services.engine.workers().run_blocking([&]() -> Expected<Reply> {
     OCTAVO_TRY(const auto found, find_index(database, services->feed_indexes(), call.path("ddoc"), call.path("index")));
     OCTAVO_TRY(const auto info, found.index->info());
     json::object shown{{"disk_size", info.bytes_on_disk}};
@@ -330,7 +330,8 @@ Task<Expected<Reply>> search_disk_size(Call& call) {
 
 Task<Expected<Reply>> search_cleanup(Call& call) {
   OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
-  OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking([&] { return services->feed_indexes().clean_up(); }));
+  OCTAVO_CO_TRY_VOID(
+      co_await call.services.engine.workers().run_blocking([&] { return services->feed_indexes().clean_up(); }));
   Reply reply = json_reply(json::object{{"ok", true}});
   reply.status = 202;
   co_return reply;
@@ -388,7 +389,7 @@ Expected<AnalyzedText> parse_analyzed_text(const Request& request) {
 
 Task<Expected<Reply>> search_analyze(Call& call) {
   if (call.request.method == Method::post) OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
-  co_return co_await call.services.engine.run_patiently([&]() -> Expected<Reply> {
+  co_return co_await call.services.engine.workers().run_patiently([&]() -> Expected<Reply> {
     OCTAVO_TRY(const auto parsed, parse_analyzed_text(call.request));
     return analyzed(parsed.analyzer, parsed.text);
   });

@@ -155,7 +155,7 @@ Task<Expected<Prepared>> prepare(Call& call, query::MangoIndexes& indexes, const
     query = parse_query_of(request, computed);
   } else {
     const auto parse = [&request, &computed] { return parse_query_of(request, computed); };
-    query = co_await call.services.engine.run_blocking(parse);
+    query = co_await call.services.engine.workers().run_blocking(parse);
   }
   if (!query) co_return std::unexpected(std::move(query).error());
   sql::SqlScope scope;

@@ -131,7 +131,7 @@ Task<void> load_indexes(const Call& call) {
   auto* services = call.database_services();
   if (services == nullptr || services->feed_indexes().is_loaded()) co_return;
   // Ignore errors here: requests that need an index that cannot be loaded report them.
-  co_await call.services.engine.run_blocking([&] { return services->feed_indexes().catalog(); });
+  co_await call.services.engine.workers().run_blocking([&] { return services->feed_indexes().catalog(); });
 }
 
 Task<Expected<Reply>> answer(Call& call, ViewRequest request, bool several) {
@@ -265,7 +265,8 @@ Task<Expected<Reply>> get_view_information(Call& call) {
 
 Task<Expected<Reply>> clean_up_views(Call& call) {
   if (auto* services = call.database_services()) {
-    OCTAVO_CO_TRY_VOID(co_await call.services.engine.run_blocking([&] { return services->feed_indexes().clean_up(); }));
+    OCTAVO_CO_TRY_VOID(
+        co_await call.services.engine.workers().run_blocking([&] { return services->feed_indexes().clean_up(); }));
   }
   Reply reply;
   reply.status = 202;

@@ -133,7 +133,7 @@ Task<void> send_names(partitioning::Engine& engine, std::unique_ptr<NameWalk> wa
   while (!walk->done()) {
     std::string piece;
     auto work = [&] { append_names(piece, walk->next(names_per_slice), first); };
-    co_await engine.run_blocking(std::move(work));
+    co_await engine.workers().run_blocking(std::move(work));
     if (piece.empty()) continue;
     const bool alive = co_await sink.write(piece);
     if (!alive) co_return;
@@ -190,7 +190,7 @@ Task<void> send_infos(partitioning::Engine& engine, std::move_only_function<std:
     if (names.empty()) break;
     for (const std::string& name : names) {
       auto read = [&] { return info_of(engine, name, asked_for); };
-      const std::string info = co_await engine.run_patiently(std::move(read));
+      const std::string info = co_await engine.workers().run_patiently(std::move(read));
       if (!info.empty()) {
         if (!std::exchange(first, false)) out += ',';
         out += info;

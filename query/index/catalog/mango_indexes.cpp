@@ -27,7 +27,7 @@ MangoIndexes::MangoIndexes(partitioning::Database& database, ActiveTasks* tasks,
       tasks_(tasks),
       policy_(std::move(policy)),
       globals_(database, tasks, progress_, [this] { publish_or_retry(); }),
-      jobs_(database.engine().workers()) {
+      jobs_(database.engine().workers().pool()) {
   set_locals({});
   // Entries of local indexes are maintained from the first write on, even if the definitions are never read.
   if (!database.partitioned() && !database.auto_index()) return;

@@ -56,7 +56,7 @@ GlobalIndexes::GlobalIndexes(partitioning::Database& database, ActiveTasks* task
       opened_at_(database.watermark()),
       context_{database, tasks, jobs_, progress, nullptr},
       follower_(std::make_shared<FeedFollower>(context_, static_cast<FeedConsumer&>(*this), follower_options())),
-      jobs_(database.engine().workers()) {}
+      jobs_(database.engine().workers().pool()) {}
 
 // --- which there are ---
 

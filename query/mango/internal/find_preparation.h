@@ -21,7 +21,7 @@ namespace octavo::query {
 template <class Work>
 Task<std::invoke_result_t<Work&>> work_on_find(partitioning::Database& database, std::size_t body_bytes, Work work) {
   if (body_bytes <= find_inline_bytes_max) co_return work();
-  co_return co_await database.engine().run_patiently(std::move(work));
+  co_return co_await database.engine().workers().run_patiently(std::move(work));
 }
 
 /// The steps of prepare_find.

@@ -286,7 +286,8 @@ TEST_CASE("revs_limit and security survive a restart") {
 TEST_CASE("run_blocking brings back the result of a worker") {
   EngineFixture fixture;
   const auto here = std::this_thread::get_id();
-  const bool elsewhere = run_task(fixture.engine().run_blocking([here] { return std::this_thread::get_id() != here; }));
+  const bool elsewhere =
+      run_task(fixture.engine().workers().run_blocking([here] { return std::this_thread::get_id() != here; }));
   CHECK(elsewhere);
 }
 
@@ -298,7 +299,7 @@ TEST_CASE("with one worker, a worker may open databases that are just being clos
   for (int i = 0; i < 12; ++i) EngineFixture::put(*fixture.create("d" + std::to_string(i)), "a", "{}");
   std::atomic<int> opened{0};
   for (int round = 0; round < 200; ++round) {
-    boost::asio::post(fixture.engine().workers(), [&, round] {
+    boost::asio::post(fixture.engine().workers().pool(), [&, round] {
       if (fixture.engine().open_database("d" + std::to_string(round % 12))) ++opened;
     });
   }
@@ -440,7 +441,7 @@ TEST_CASE("a database that is opened or made while the engine ends does not stay
   fixture.start();
   REQUIRE(open == 0);
   // When jobs that wait behind others open it and make another, after the engine has shut down what was open
-  boost::asio::post(fixture.engine().workers(), [&] {
+  boost::asio::post(fixture.engine().workers().pool(), [&] {
     std::this_thread::sleep_for(std::chrono::milliseconds{200});
     fixture.engine().find_database("d");
     fixture.create("e");
