@@ -3,7 +3,6 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "partitioning/database.h"
 #include "partitioning/database_updates.h"
 #include "partitioning/split_queue.h"
+#include "partitioning/throughput/shared_budgets.h"
 #include "storage/catalog.h"
 #include "storage/partition/writer_pool.h"
 
@@ -110,11 +110,7 @@ class Engine {
   DatabaseUpdates& updates() { return updates_; }
   /// Splits of physical partitions: running, waiting, and completed or failed.
   SplitQueue& splits() { return splits_; }
-  /// The budget that databases may share, by a name of their choice. The first call creates it, with `per_second` and
-  /// one share per 10,000 of it; later calls return the same budget unchanged.
-  std::shared_ptr<ThroughputBudget> shared_budget(std::string_view name, std::uint32_t per_second);
-  /// Changes the rate of a shared budget that is in use.
-  void set_shared_rate(std::string_view name, std::uint32_t per_second);
+  SharedBudgets& shared_budgets() { return shared_budgets_; }
   /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not fail.
   std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
 
@@ -170,8 +166,7 @@ class Engine {
   /// Changes when a name may stand for a different database: the threads' caches compare it.
   std::atomic<std::uint64_t> generation_{1};
 
-  std::mutex budgets_mutex_;  ///< guards shared_budgets_
-  std::map<std::string, std::shared_ptr<ThroughputBudget>, std::less<>> shared_budgets_;
+  SharedBudgets shared_budgets_;
 
   std::mutex closers_mutex_;      ///< guards closers_joining_
   bool closers_joining_ = false;  ///< closers_ accept no more work: the thread that releases a database last closes it

@@ -185,22 +185,6 @@ void Engine::retire(Database* database) {
   end();
 }
 
-std::shared_ptr<ThroughputBudget> Engine::shared_budget(std::string_view name, std::uint32_t per_second) {
-  constexpr std::uint32_t kPerShare = partition_throughput_max;
-  const std::lock_guard lock(budgets_mutex_);
-  if (const auto known = shared_budgets_.find(name); known != shared_budgets_.end()) return known->second;
-  auto made = std::make_shared<ThroughputBudget>(std::max(1U, (per_second + kPerShare - 1) / kPerShare));
-  made->set_rate(per_second);
-  shared_budgets_.emplace(name, made);
-  return made;
-}
-
-void Engine::set_shared_rate(std::string_view name, std::uint32_t per_second) {
-  const std::lock_guard lock(budgets_mutex_);
-  const auto known = shared_budgets_.find(name);
-  if (known != shared_budgets_.end()) known->second->set_rate(per_second);
-}
-
 std::vector<std::shared_ptr<Database>> Engine::open_databases() const {
   const std::lock_guard lock(registry_mutex_);
   std::vector<std::shared_ptr<Database>> open;

@@ -18,7 +18,7 @@ void apply_throughput(partitioning::Database& database, const DatabaseProperties
   auto& meter = database.meter();
   if (!properties.throughput_owner.empty()) {
     if (properties.throughput == 0) return;
-    meter.set_budget(engine.shared_budget(properties.throughput_owner, properties.throughput));
+    meter.set_budget(engine.shared_budgets().budget(properties.throughput_owner, properties.throughput));
     return;
   }
   auto own = meter.budget();

@@ -161,7 +161,7 @@ Expected<DatabaseDefinition> Registry::create_database(std::string id, std::opti
   definition.offer_rid = show_rid(crypto::random_bytes(4));
   definition.offer_etag = new_etag();
   OCTAVO_TRY_VOID(store(definition));
-  engine_.set_shared_rate(definition.id, throughput ? throughput->highest() : 0);
+  engine_.shared_budgets().set_rate(definition.id, throughput ? throughput->highest() : 0);
   return definition;
 }
 
@@ -301,7 +301,7 @@ Expected<Offer> Registry::replace_offer(std::string_view id, Throughput throughp
     owner->throughput = throughput;
     owner->offer_etag = new_etag();
     OCTAVO_TRY_VOID(store(*owner));
-    engine_.set_shared_rate(owner->id, throughput.highest());
+    engine_.shared_budgets().set_rate(owner->id, throughput.highest());
     return offer_of(*owner);
   }
   OCTAVO_TRY(const auto opened, engine_.open_database(found->database + '/' + found->container));

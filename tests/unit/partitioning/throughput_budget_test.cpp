@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "partitioning/throughput/consumption.h"
+#include "partitioning/throughput/shared_budgets.h"
 
 using namespace octavo;
 using namespace octavo::partitioning;
@@ -150,4 +151,16 @@ TEST_CASE("what was hot is forgotten after a minute") {
   REQUIRE(top.size() == 1);
   CHECK(top[0].units == 2);
   CHECK(keys.top(5, 1000).empty());
+}
+
+TEST_CASE("databases that name the same budget share it, with the rate that was set last") {
+  SharedBudgets budgets;
+  const auto first = budgets.budget("mall", 25'000);
+  CHECK(first->shares() == 3);
+  CHECK(budgets.budget("mall", 400) == first);
+  CHECK(first->rate() == 25'000);
+  budgets.set_rate("mall", 30'000);
+  CHECK(first->rate() == 30'000);
+  budgets.set_rate("nobody's", 1);
+  CHECK(budgets.budget("other", 400) != first);
 }

@@ -1,0 +1,23 @@
+#include "partitioning/throughput/shared_budgets.h"
+
+#include <algorithm>
+
+namespace octavo::partitioning {
+
+std::shared_ptr<ThroughputBudget> SharedBudgets::budget(std::string_view name, std::uint32_t per_second) {
+  constexpr std::uint32_t kPerShare = partition_throughput_max;
+  const std::lock_guard lock(mutex_);
+  if (const auto known = budgets_.find(name); known != budgets_.end()) return known->second;
+  auto made = std::make_shared<ThroughputBudget>(std::max(1U, (per_second + kPerShare - 1) / kPerShare));
+  made->set_rate(per_second);
+  budgets_.emplace(name, made);
+  return made;
+}
+
+void SharedBudgets::set_rate(std::string_view name, std::uint32_t per_second) {
+  const std::lock_guard lock(mutex_);
+  const auto known = budgets_.find(name);
+  if (known != budgets_.end()) known->second->set_rate(per_second);
+}
+
+}  // namespace octavo::partitioning
