@@ -31,7 +31,7 @@ std::size_t partition_id_end_of(const std::vector<storage::PartitionMapEntry>& r
 Database::Database(Engine& engine, storage::DatabaseRecord record)
     : engine_(engine),
       record_(std::move(record)),
-      folder_(engine.database_folder(record_.instance_tag)),
+      folder_(engine.data_folder_.database(record_.instance_tag)),
       meter_(*this, PartitionMap(record_.partition_map).partition_ids(), partition_id_end_of(record_.partition_map)),
       turns_(std::make_shared<Turns>()),
       revs_limit_(record_.revs_limit) {

@@ -1,12 +1,9 @@
 #include "partitioning/engine.h"
 
 #include <algorithm>
-#include <fcntl.h>
-#include <fstream>
+#include <array>
 #include <random>
-#include <sys/file.h>
 #include <system_error>
-#include <unistd.h>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -22,9 +19,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kDataFormat = 1;
-constexpr std::string_view kFormatFile = "octavo.format";
-constexpr std::string_view kLockFile = "octavo.lock";
 constexpr std::size_t kDatabaseNameBytesMax = 238;  // Apache CouchDB's limit
 /// An opening waits for the disk now and then; more of them would only slow each other down.
 constexpr std::size_t kOpeners = 2;
@@ -43,57 +37,6 @@ std::string random_tag() {
 std::size_t thread_count(std::uint16_t configured, unsigned factor, unsigned least) {
   if (configured != 0) return configured;
   return std::max(least, std::max(1U, std::thread::hardware_concurrency()) * factor);
-}
-
-std::unexpected<Error> io_error(std::string_view action, const fs::path& path, const std::error_code& error) {
-  const ErrorCode code = error == std::errc::no_space_on_device ? ErrorCode::disk_full : ErrorCode::io_failure;
-  return fail(code, fmt::format("{} {}: {}", action, path.string(), error.message()));
-}
-
-std::error_code last_error() {
-  return {errno, std::generic_category()};
-}
-
-/// Writes a small file so that after a crash it exists completely or not at all.
-Expected<void> write_file_durably(const fs::path& path, std::string_view text) {
-  const fs::path draft = path.string() + ".new";
-  const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (descriptor < 0) return io_error("cannot create", draft, last_error());
-  const bool written =
-      ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(descriptor) == 0;
-  const std::error_code error = last_error();
-  ::close(descriptor);
-  if (!written) return io_error("cannot write", draft, error);
-  std::error_code renamed;
-  fs::rename(draft, path, renamed);
-  if (renamed) return io_error("cannot rename", draft, renamed);
-  return {};
-}
-
-Expected<void> sync_folder(const fs::path& folder, storage::FaultInjector* faults) {
-  const int fault = faults == nullptr ? 0 : faults->before(storage::StorageCall::sync, folder);
-  if (fault != 0) return io_error("cannot sync", folder, {fault, std::generic_category()});
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return io_error("cannot open", folder, last_error());
-  const int result = ::fsync(descriptor);
-  const std::error_code error = last_error();
-  ::close(descriptor);
-  if (result != 0) return io_error("cannot sync", folder, error);
-  return {};
-}
-
-/// Creates the missing folders of a path so that they survive a power loss: their names are in the folders above.
-Expected<void> create_folders_durably(const fs::path& folder, storage::FaultInjector* faults) {
-  std::vector<fs::path> changed;
-  std::error_code error;
-  for (fs::path path = fs::absolute(folder); !fs::exists(path, error); path = path.parent_path()) {
-    if (path == path.root_path()) break;
-    changed.push_back(path.parent_path());
-  }
-  fs::create_directories(folder, error);
-  if (error) return io_error("cannot create the folder", folder, error);
-  for (const fs::path& parent : changed) OCTAVO_TRY_VOID(sync_folder(parent, faults));
-  return {};
 }
 
 /// Removes the folder of a database whose creation failed.
@@ -120,6 +63,7 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
     : settings_(settings),
       extensions_(std::move(extensions)),
       faults_(faults),
+      data_folder_(settings_.data_dir, faults),
       updates_(random_tag()),
       writers_(thread_count(settings.writer_threads, 2, 2)),
       slow_indexing_(indexers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 2)) - 1),
@@ -131,13 +75,12 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
 
 Engine::~Engine() {
   shut_down();
-  if (lock_descriptor_ >= 0) ::close(lock_descriptor_);
 }
 
 Expected<std::unique_ptr<Engine>> Engine::open(const config::Settings& settings, ExtensionFactory extensions,
                                                storage::FaultInjector* faults) {
   std::unique_ptr<Engine> engine(new Engine(settings, std::move(extensions), faults));
-  OCTAVO_TRY_VOID(engine->open_data_folder());
+  OCTAVO_TRY_VOID(engine->data_folder_.open());
   OCTAVO_TRY_VOID(engine->read_catalog());
   OCTAVO_TRY(auto garbage, engine->catalog_->garbage());
   engine->janitor_ = std::jthread([raw = engine.get(), garbage = std::move(garbage)](const std::stop_token& stop) {
@@ -151,54 +94,9 @@ Expected<std::unique_ptr<Engine>> Engine::open(const config::Settings& settings,
   return engine;
 }
 
-fs::path Engine::database_folder(std::string_view instance_tag) const {
-  return settings_.data_dir / "databases" / instance_tag;
-}
-
-Expected<void> Engine::open_data_folder() {
-  const fs::path& folder = settings_.data_dir;
-  OCTAVO_TRY_VOID(create_folders_durably(folder / "databases", faults_));
-
-  const fs::path lock_path = folder / kLockFile;
-  lock_descriptor_ = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock_descriptor_ < 0) return io_error("cannot open", lock_path, last_error());
-  if (::flock(lock_descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    return fail(ErrorCode::precondition_failed,
-                fmt::format("the data folder {} is in use by another octavo process; stop it, or give this one another "
-                            "folder with --data-dir",
-                            folder.string()));
-  }
-
-  const fs::path format_path = folder / kFormatFile;
-  if (std::ifstream file(format_path); file) {
-    int format = 0;
-    file >> format;
-    if (format < 1 || format > kDataFormat) {
-      return fail(ErrorCode::precondition_failed,
-                  fmt::format("the data folder {} has format {}, and this octavo knows formats up to {}: use the newer "
-                              "version that wrote it",
-                              folder.string(), format, kDataFormat));
-    }
-  } else {
-    OCTAVO_TRY_VOID(write_file_durably(format_path, fmt::format("{}\n", kDataFormat)));
-  }
-  if (storage::Store::file_bytes_in(folder / "catalog").value_or(0) == 0) {
-    std::error_code error;
-    const auto databases = storage::folder_entries(folder / "databases", error);
-    if (error) return io_error("cannot list", folder / "databases", error);
-    // A new catalog would know no databases, and folders unknown to the catalog are removed.
-    if (!databases.empty()) {
-      return fail(ErrorCode::corrupted,
-                  fmt::format("the data folder {} has lost its catalog (catalog/data.mdb), without which its databases "
-                              "have no names: restore it from a copy",
-                              folder.string()));
-    }
-  }
-  catalog_ = std::make_unique<storage::Catalog>(folder / "catalog", settings_.durability, faults_);
-  return catalog_->open();
-}
-
 Expected<void> Engine::read_catalog() {
+  catalog_ = std::make_unique<storage::Catalog>(data_folder_.catalog(), settings_.durability, faults_);
+  OCTAVO_TRY_VOID(catalog_->open());
   OCTAVO_TRY(const auto records, catalog_->all());
   // They are sorted by name.
   for (const auto& record : records) names_.insert(names_.end(), record.name);
@@ -218,7 +116,7 @@ void Engine::finish_interrupted(const std::vector<std::string>& garbage_at_start
     if (!records || !garbage) return;
     std::unordered_set<std::string> folders;
     std::error_code error;
-    for (std::string& name : storage::folder_entries(settings_.data_dir / "databases", error)) {
+    for (std::string& name : data_folder_.database_folders(error)) {
       folders.insert(std::move(name));
     }
     if (error) {
@@ -231,7 +129,7 @@ void Engine::finish_interrupted(const std::vector<std::string>& garbage_at_start
       known.insert(record.instance_tag);
       if (folders.erase(record.instance_tag) > 0) continue;
       spdlog::error("the files of database '{}' are missing: {}", record.name,
-                    database_folder(record.instance_tag).string());
+                    data_folder_.database(record.instance_tag).string());
       missing = true;
     }
     // A damaged catalog names the wrong folders: then nothing may be removed.
@@ -252,10 +150,10 @@ void Engine::finish_interrupted(const std::vector<std::string>& garbage_at_start
 
 void Engine::remove_files(const std::string& instance_tag) {
   std::error_code error;
-  storage::remove_folder(database_folder(instance_tag), error);
+  storage::remove_folder(data_folder_.database(instance_tag), error);
   if (error) {
     spdlog::warn("could not remove the files of a deleted database, will try at the next start: {}: {}",
-                 database_folder(instance_tag).string(), error.message());
+                 data_folder_.database(instance_tag).string(), error.message());
     return;
   }
   if (auto forgotten = catalog_->forget_garbage(instance_tag); !forgotten) {
@@ -333,12 +231,12 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   record.definition = std::move(options.definition);
 
   // Files first, the catalog's row last: the row makes the database exist.
-  FolderRemover folder(database_folder(record.instance_tag));
+  FolderRemover folder(data_folder_.database(record.instance_tag));
   std::shared_ptr<Database> database(new Database(*this, record), [this](Database* ended) { retire(ended); });
   for (const auto& partition : database->partition_map().partitions()) OCTAVO_TRY_VOID(partition->create());
   // The partitions have synced their own folders and the database's; the database's name is stored in this one.
   if (settings_.durability != config::Durability::ephemeral) {
-    OCTAVO_TRY_VOID(sync_folder(settings_.data_dir / "databases", faults_));
+    OCTAVO_TRY_VOID(data_folder_.sync_database_folders());
   }
   OCTAVO_TRY_VOID(database->open(extensions_));
   const auto added = catalog_->add(record);

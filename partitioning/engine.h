@@ -26,6 +26,7 @@
 #include "partitioning/split_queue.h"
 #include "partitioning/throughput/shared_budgets.h"
 #include "storage/catalog.h"
+#include "storage/data_folder.h"
 #include "storage/partition/writer_pool.h"
 
 namespace octavo::partitioning {
@@ -132,7 +133,6 @@ class Engine {
   friend class Database;
 
   Engine(const config::Settings& settings, ExtensionFactory extensions, storage::FaultInjector* faults);
-  Expected<void> open_data_folder();
   Expected<void> read_catalog();
   void finish_interrupted(const std::vector<std::string>& garbage_at_start, const std::stop_token& stop);
   Expected<std::shared_ptr<Database>> load_database(const std::string& name);
@@ -144,12 +144,11 @@ class Engine {
   void make_room();
   void close_least_recently_used();
   void forget_if_unused(std::shared_ptr<Database>& database);
-  std::filesystem::path database_folder(std::string_view instance_tag) const;
 
   config::Settings settings_;
   ExtensionFactory extensions_;
   storage::FaultInjector* const faults_;
-  int lock_descriptor_ = -1;
+  storage::DataFolder data_folder_;
   std::unique_ptr<storage::Catalog> catalog_;
   DatabaseUpdates updates_;
   storage::WriterPool writers_;

@@ -1,0 +1,140 @@
+#include "storage/data_folder.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <fstream>
+#include <sys/file.h>
+#include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/folder.h"
+#include "storage/lmdb/store.h"
+
+namespace octavo::storage {
+namespace {
+
+constexpr int kFolderFormat = 1;
+constexpr std::string_view kFolderFormatFile = "octavo.format";
+constexpr std::string_view kFolderLockFile = "octavo.lock";
+
+std::unexpected<Error> io_error(std::string_view action, const std::filesystem::path& path,
+                                const std::error_code& error) {
+  const ErrorCode code = error == std::errc::no_space_on_device ? ErrorCode::disk_full : ErrorCode::io_failure;
+  return fail(code, fmt::format("{} {}: {}", action, path.string(), error.message()));
+}
+
+std::error_code last_error() {
+  return {errno, std::generic_category()};
+}
+
+/// Writes a small file so that after a crash it exists completely or not at all.
+Expected<void> write_file_durably(const std::filesystem::path& path, std::string_view text) {
+  const std::filesystem::path draft = path.string() + ".new";
+  const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (descriptor < 0) return io_error("cannot create", draft, last_error());
+  const bool written =
+      ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(descriptor) == 0;
+  const std::error_code error = last_error();
+  ::close(descriptor);
+  if (!written) return io_error("cannot write", draft, error);
+  std::error_code renamed;
+  std::filesystem::rename(draft, path, renamed);
+  if (renamed) return io_error("cannot rename", draft, renamed);
+  return {};
+}
+
+Expected<void> sync_names_in(const std::filesystem::path& folder, FaultInjector* faults) {
+  const int fault = faults == nullptr ? 0 : faults->before(StorageCall::sync, folder);
+  if (fault != 0) return io_error("cannot sync", folder, {fault, std::generic_category()});
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return io_error("cannot open", folder, last_error());
+  const int result = ::fsync(descriptor);
+  const std::error_code error = last_error();
+  ::close(descriptor);
+  if (result != 0) return io_error("cannot sync", folder, error);
+  return {};
+}
+
+/// Creates the missing folders of a path so that they survive a power loss: their names are in the folders above.
+Expected<void> create_folders_durably(const std::filesystem::path& folder, FaultInjector* faults) {
+  std::vector<std::filesystem::path> changed;
+  std::error_code error;
+  for (std::filesystem::path path = std::filesystem::absolute(folder); !std::filesystem::exists(path, error);
+       path = path.parent_path()) {
+    if (path == path.root_path()) break;
+    changed.push_back(path.parent_path());
+  }
+  std::filesystem::create_directories(folder, error);
+  if (error) return io_error("cannot create the folder", folder, error);
+  for (const std::filesystem::path& parent : changed) OCTAVO_TRY_VOID(sync_names_in(parent, faults));
+  return {};
+}
+
+}  // namespace
+
+DataFolder::DataFolder(std::filesystem::path path, FaultInjector* faults) : path_(std::move(path)), faults_(faults) {}
+
+DataFolder::~DataFolder() {
+  if (lock_descriptor_ >= 0) ::close(lock_descriptor_);
+}
+
+Expected<void> DataFolder::open() {
+  OCTAVO_TRY_VOID(create_folders_durably(databases(), faults_));
+  OCTAVO_TRY_VOID(lock());
+  OCTAVO_TRY_VOID(check_format());
+  return check_catalog();
+}
+
+Expected<void> DataFolder::lock() {
+  const std::filesystem::path path = path_ / kFolderLockFile;
+  lock_descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock_descriptor_ < 0) return io_error("cannot open", path, last_error());
+  if (::flock(lock_descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    return fail(ErrorCode::precondition_failed,
+                fmt::format("the data folder {} is in use by another octavo process; stop it, or give this one another "
+                            "folder with --data-dir",
+                            path_.string()));
+  }
+  return {};
+}
+
+// A new folder gets the present format.
+Expected<void> DataFolder::check_format() const {
+  const std::filesystem::path path = path_ / kFolderFormatFile;
+  std::ifstream file(path);
+  if (!file) return write_file_durably(path, fmt::format("{}\n", kFolderFormat));
+  int format = 0;
+  file >> format;
+  if (format < 1 || format > kFolderFormat) {
+    return fail(ErrorCode::precondition_failed,
+                fmt::format("the data folder {} has format {}, and this octavo knows formats up to {}: use the newer "
+                            "version that wrote it",
+                            path_.string(), format, kFolderFormat));
+  }
+  return {};
+}
+
+// A new catalog would know no databases, and folders unknown to the catalog are removed.
+Expected<void> DataFolder::check_catalog() const {
+  if (Store::file_bytes_in(catalog()).value_or(0) != 0) return {};
+  std::error_code error;
+  const auto found = database_folders(error);
+  if (error) return io_error("cannot list", databases(), error);
+  if (found.empty()) return {};
+  return fail(ErrorCode::corrupted,
+              fmt::format("the data folder {} has lost its catalog (catalog/data.mdb), without which its databases "
+                          "have no names: restore it from a copy",
+                          path_.string()));
+}
+
+std::vector<std::string> DataFolder::database_folders(std::error_code& error) const {
+  return folder_entries(databases(), error);
+}
+
+Expected<void> DataFolder::sync_database_folders() const {
+  return sync_names_in(databases(), faults_);
+}
+
+}  // namespace octavo::storage

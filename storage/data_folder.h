@@ -1,0 +1,46 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/error.h"
+#include "storage/lmdb/fault_injector.h"
+
+namespace octavo::storage {
+
+/// The folder with a catalog and the databases that it knows. It is locked until this is destroyed, so that one process
+/// uses it at a time. partitioning/engine.h shows all that is in it.
+class DataFolder {
+ public:
+  /// `faults` is for tests and must outlive this.
+  explicit DataFolder(std::filesystem::path path, FaultInjector* faults = nullptr);
+  ~DataFolder();
+  DataFolder(const DataFolder&) = delete;
+  DataFolder& operator=(const DataFolder&) = delete;
+
+  /// Creates the folder if it does not exist, locks it and checks its format. Called once. Errors: io_failure,
+  /// disk_full, precondition_failed (locked by another process; a newer format), corrupted (the catalog is lost).
+  Expected<void> open();
+
+  std::filesystem::path catalog() const { return path_ / "catalog"; }
+  std::filesystem::path database(std::string_view instance_tag) const { return databases() / instance_tag; }
+  /// Names of the databases' folders, in no order. After an error: those found so far.
+  std::vector<std::string> database_folders(std::error_code& error) const;
+  /// On return a power loss does not remove the names of the databases' folders.
+  Expected<void> sync_database_folders() const;
+
+ private:
+  std::filesystem::path databases() const { return path_ / "databases"; }
+  Expected<void> lock();
+  Expected<void> check_format() const;
+  Expected<void> check_catalog() const;
+
+  const std::filesystem::path path_;
+  FaultInjector* const faults_;
+  int lock_descriptor_ = -1;
+};
+
+}  // namespace octavo::storage
