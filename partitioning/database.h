@@ -213,6 +213,7 @@ class Database : public std::enable_shared_from_this<Database> {
 
  private:
   friend class Engine;
+  friend class DatabaseRegistry;
   friend class PartitionSplit;
   class Successor;
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <random>
+#include <set>
 #include <system_error>
 #include <unordered_set>
 
@@ -11,10 +13,10 @@
 #include <spdlog/spdlog.h>
 
 #include "base/folder.h"
+#include "base/memory_retry.h"
 #include "base/unix_time.h"
 
 namespace octavo::partitioning {
-namespace asio = boost::asio;
 namespace fs = std::filesystem;
 
 namespace {
@@ -37,6 +39,14 @@ std::string random_tag() {
 std::size_t thread_count(std::uint16_t configured, unsigned factor, unsigned least) {
   if (configured != 0) return configured;
   return std::max(least, std::max(1U, std::thread::hardware_concurrency()) * factor);
+}
+
+constexpr std::chrono::seconds kJanitorInterval{1};
+
+/// The janitor works behind the openers; beyond this surplus they close stores themselves before they continue.
+/// Also in server/connection/descriptor_budget.cpp.
+std::size_t surplus_max(const config::Settings& settings) {
+  return settings.open_partitions_max / 4 + 4;
 }
 
 /// Removes the folder of a database whose creation failed.
@@ -98,10 +108,11 @@ Expected<void> Engine::read_catalog() {
   catalog_ = std::make_unique<storage::Catalog>(data_folder_.catalog(), settings_.durability, faults_);
   OCTAVO_TRY_VOID(catalog_->open());
   OCTAVO_TRY(const auto records, catalog_->all());
-  // They are sorted by name.
-  for (const auto& record : records) names_.insert(names_.end(), record.name);
+  std::set<std::string> names;
+  for (const auto& record : records) names.insert(names.end(), record.name);  // sorted by name
   // A follower of an earlier run starts again, and must then see all databases.
-  updates_.record_all(names_);
+  updates_.record_all(names);
+  registry_.set_names(std::move(names));
   return {};
 }
 
@@ -186,17 +197,8 @@ Expected<void> Engine::check_database_name(std::string_view name) {
 }
 
 void Engine::add_to_registry(const std::shared_ptr<Database>& database) {
-  // Its row is in the catalog already, so this must not fail.
-  bool too_late = false;
-  until_memory_suffices([&] {
-    std::lock_guard<std::mutex> lock(registry_mutex_);
-    database->registered_ = true;
-    names_.insert(database->name());
-    too_late = registry_closed_;
-    if (!too_late) databases_[database->name()] = database;
-  });
-  if (too_late) database->shut_down();
-  generation_.fetch_add(1, std::memory_order_release);
+  database->registered_ = true;
+  if (!registry_.add(database)) database->shut_down();
   until_memory_suffices([&] { updates_.record(database->name(), DatabaseUpdates::Kind::created); });
   make_room();
 }
@@ -212,12 +214,9 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
     return fail(ErrorCode::bad_request, fmt::format("q must be between 1 and {}.", settings_.q_max));
   }
   std::lock_guard<std::mutex> schema(schema_mutex_);
-  {
-    std::lock_guard<std::mutex> lock(registry_mutex_);
-    if (names_.contains(std::string(name))) {
-      return fail(ErrorCode::precondition_failed, "The database could not be created, the file already exists.",
-                  "file_exists");
-    }
+  if (registry_.contains(std::string(name))) {
+    return fail(ErrorCode::precondition_failed, "The database could not be created, the file already exists.",
+                "file_exists");
   }
   storage::DatabaseRecord record;
   record.name = name;
@@ -243,8 +242,7 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   if (!added) {
     if (added.error().code == ErrorCode::precondition_failed) {
       // A row of an earlier attempt, whose outcome could not be read at that time.
-      std::lock_guard<std::mutex> lock(registry_mutex_);
-      names_.insert(record.name);
+      registry_.add_name(record.name);
     } else {
       // A failed disk may have stored the row: then the database exists. If that is unknown the files must be kept.
       const auto stored = catalog_->find(name);
@@ -269,18 +267,123 @@ Expected<void> Engine::delete_database(std::string_view name) {
     if (!stored || *stored) return removed;
     if (removed.error().code == ErrorCode::not_found) removed = {};
   }
-  {
-    std::lock_guard<std::mutex> lock(registry_mutex_);
-    names_.erase(key);
-    databases_.erase(key);
-  }
-  generation_.fetch_add(1, std::memory_order_release);
+  registry_.remove(key);
   database->mark_deleted();
   until_memory_suffices([&] { updates_.record(name, DatabaseUpdates::Kind::deleted); });
   // Its jobs end at the end of a step; nothing else has to wait for that.
   schema.unlock();
   database->shut_down();
   return removed;
+}
+
+std::shared_ptr<Database> Engine::find_database(std::string_view name) {
+  auto database = open_database(name);
+  return database ? std::move(*database) : nullptr;
+}
+
+Expected<std::shared_ptr<Database>> Engine::open_database(std::string_view name) {
+  if (auto known = registry_.find(name)) return *std::move(known);
+  const std::string key(name);
+  if (auto known = registry_.find_or_begin_opening(key)) return *std::move(known);
+  auto loaded = load_database(key);
+  if (!loaded) spdlog::error("database '{}' cannot be opened: {}", name, loaded.error().reason);
+  return loaded;
+}
+
+// The name is busy. After a failure it remains so until the opened files are closed.
+Expected<std::shared_ptr<Database>> Engine::load_database(const std::string& name) {
+  std::shared_ptr<Database> database;
+  const auto make = [&]() -> Expected<void> {
+    OCTAVO_TRY(auto record, catalog_->find(name));
+    if (!record) return fail(ErrorCode::not_found, "Database does not exist.");
+    auto made = std::make_unique<Database>(*this, std::move(*record));
+    // If there is no memory for that, the database is retired here without having been opened.
+    database.reset(made.release(), [this](Database* ended) { retire(ended); });
+    // From here on, retire() ends that if the database fails to open.
+    database->registered_ = true;
+    return {};
+  };
+  try {
+    if (auto made = make(); !made) {
+      registry_.leave_busy(name);
+      return std::unexpected(std::move(made).error());
+    }
+  } catch (...) {
+    if (!database) registry_.leave_busy(name);
+    throw;
+  }
+  database->remove_stray_partitions();
+  OCTAVO_TRY_VOID(database->open(extensions_));
+  if (!registry_.keep_open(database)) {
+    // All open databases have been shut down already.
+    database->shut_down();
+    return fail(ErrorCode::overloaded, "The server is shutting down.");
+  }
+  registry_.leave_busy(name);
+  make_room();
+  return database;
+}
+
+// Called after a database was opened.
+void Engine::make_room() {
+  const std::size_t stores = registry_.open_store_count();
+  if (stores > settings_.open_partitions_max + surplus_max(settings_)) {
+    registry_.close_least_recently_used(settings_.open_partitions_max);
+  } else if (stores > settings_.open_partitions_max) {
+    janitor_wanted_ = true;
+    janitor_wake_.notify_one();
+  }
+}
+
+void Engine::retire(Database* database) {
+  // The last reference may be dropped by any thread, which must not be blocked by closing files.
+  auto end = [this, database] {
+    const bool remove = database->deleted();
+    const bool registered = database->registered_;
+    std::string tag;
+    std::string name;
+    until_memory_suffices([&] {
+      tag = database->instance_tag();
+      name = database->name();
+    });
+    delete database;
+    // Not for a deleted database: the name may stand for another one by now.
+    if (registered && !remove) registry_.leave_busy(name);
+    if (!remove) return;
+    auto remove_folder = [this, tag = std::move(tag)] {
+      try {
+        remove_files(tag);
+      } catch (const std::exception& error) {
+        spdlog::warn("could not remove the files of a deleted database, will try at the next start: {}", error.what());
+      }
+    };
+    if (ending_) {
+      remove_folder();
+    } else {
+      // Removing large files takes a while, and threads that wait for a name to be closed must not wait for that.
+      until_memory_suffices([&] { boost::asio::post(workers_.pool(), remove_folder); });
+    }
+  };
+  std::unique_lock lock(closers_mutex_);
+  if (!closers_joining_) {
+    until_memory_suffices([&] { boost::asio::post(closers_, end); });
+    return;
+  }
+  lock.unlock();
+  end();
+}
+
+void Engine::keep_within_limits(const std::stop_token& stop) {
+  std::unique_lock<std::mutex> lock(janitor_mutex_);
+  while (!stop.stop_requested()) {
+    janitor_wake_.wait_for(lock, stop, kJanitorInterval, [this] { return janitor_wanted_.exchange(false); });
+    try {
+      if (!stop.stop_requested()) registry_.close_least_recently_used(settings_.open_partitions_max);
+      if (!stop.stop_requested()) splits_.tend(registry_.open_databases(), settings_.physical_partition_bytes_max);
+    } catch (const std::exception& error) {
+      spdlog::warn("closing idle databases failed, will try again: {}", error.what());
+    }
+  }
 }
 
 void Engine::shut_down() {
@@ -292,12 +395,7 @@ void Engine::shut_down() {
     janitor_.join();
   }
   splits_.stop();
-  std::unordered_map<std::string, std::shared_ptr<Database>> databases;
-  {
-    std::lock_guard<std::mutex> lock(registry_mutex_);
-    databases.swap(databases_);
-    registry_closed_ = true;
-  }
+  auto databases = registry_.close();
   for (auto& [name, database] : databases) database->shut_down();
   databases.clear();
   openers_.join();

@@ -6,12 +6,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include <boost/asio/post.hpp>
@@ -22,6 +20,7 @@
 #include "base/task.h"
 #include "config/settings.h"
 #include "partitioning/database.h"
+#include "partitioning/database_registry.h"
 #include "partitioning/database_updates.h"
 #include "partitioning/split_queue.h"
 #include "partitioning/throughput/shared_budgets.h"
@@ -82,9 +81,6 @@ class Engine {
   /// Returns the database, and opens it if necessary: may wait for the disk. Errors: not_found; errors of opening its
   /// files (overloaded, io_failure, corrupted, …).
   Expected<std::shared_ptr<Database>> open_database(std::string_view name);
-  /// The result of open_database if it is known without waiting for the disk; nullopt: the files must be opened first.
-  /// Takes no lock that threads share, except right after a creation or deletion.
-  std::optional<Expected<std::shared_ptr<Database>>> database_if_open(std::string_view name);
   /// open_database for I/O threads: waits on another thread.
   Task<Expected<std::shared_ptr<Database>>> open_in_background(std::string_view name) {
     auto open = [this, key = std::string(name)] { return open_database(key); };
@@ -93,17 +89,8 @@ class Engine {
   /// As open_database, for callers that treat all errors alike: nullptr.
   std::shared_ptr<Database> find_database(std::string_view name);
 
-  // Lists of databases
-
-  /// The databases that are open now, in no order.
-  std::vector<std::shared_ptr<Database>> open_databases() const;
-  /// Names in byte order.
-  std::vector<std::string> database_names() const;
-  std::size_t database_count() const;
-  /// At most `count_max` names in ascending or descending byte order, starting at `name` (with it or without); without
-  /// `name` from the first name in that order.
-  std::vector<std::string> database_names_from(const std::optional<std::string>& name, bool inclusive, bool descending,
-                                               std::size_t count_max) const;
+  /// The names of all databases, and those that are open.
+  const DatabaseRegistry& databases() const { return registry_; }
 
   // What all databases share
 
@@ -136,14 +123,11 @@ class Engine {
   Expected<void> read_catalog();
   void finish_interrupted(const std::vector<std::string>& garbage_at_start, const std::stop_token& stop);
   Expected<std::shared_ptr<Database>> load_database(const std::string& name);
-  void leave_busy(const std::string& name);
   void add_to_registry(const std::shared_ptr<Database>& database);
   void remove_files(const std::string& instance_tag);
   void retire(Database* database);
   void keep_within_limits(const std::stop_token& stop);
   void make_room();
-  void close_least_recently_used();
-  void forget_if_unused(std::shared_ptr<Database>& database);
 
   config::Settings settings_;
   ExtensionFactory extensions_;
@@ -156,15 +140,7 @@ class Engine {
 
   /// Serializes creation and deletion.
   std::mutex schema_mutex_;
-  mutable std::mutex registry_mutex_;                                     ///< guards the five members below
-  std::unordered_map<std::string, std::shared_ptr<Database>> databases_;  ///< open databases
-  std::set<std::string> names_;
-  std::set<std::string> busy_;  ///< names whose files are being opened or closed
-  std::condition_variable not_busy_;
-  bool registry_closed_ = false;  ///< open databases have been shut down: a database opened later is not kept open
-  /// Changes when a name may stand for a different database: the threads' caches compare it.
-  std::atomic<std::uint64_t> generation_{1};
-
+  DatabaseRegistry registry_;
   SharedBudgets shared_budgets_;
 
   std::mutex closers_mutex_;      ///< guards closers_joining_
@@ -176,7 +152,6 @@ class Engine {
   boost::asio::thread_pool closers_;  ///< close databases; never wait for a thread that waits for a name
 
   SplitQueue splits_;
-  std::mutex closing_mutex_;  ///< serializes passes of closing
   std::mutex janitor_mutex_;
   std::condition_variable_any janitor_wake_;
   std::atomic<bool> janitor_wanted_{false};

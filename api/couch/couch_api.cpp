@@ -118,7 +118,7 @@ Task<Expected<Reply>> CouchApi::dispatch(Call& call) {
     const bool has_endpoint = match.unknown_endpoint.empty();
     if (has_endpoint && match.allowed_methods.empty()) co_return fail(ErrorCode::not_found, "");
     if (!match.database.empty()) {  // as in CouchDB, a missing database is reported first
-      const auto known = services_.engine.database_if_open(match.database);
+      const auto known = services_.engine.databases().find(match.database);
       if (known && !*known) co_return std::unexpected(known->error());
     }
     if (!has_endpoint) {
@@ -135,7 +135,7 @@ Task<Expected<Reply>> CouchApi::dispatch(Call& call) {
     OCTAVO_CO_TRY_VOID(check_access(route.access, call.user, nullptr, server_has_admins));
   }
   if (route.pattern.starts_with("/{db}") && !creates_database(route)) {
-    auto found = services_.engine.database_if_open(call.path("db"));
+    auto found = services_.engine.databases().find(call.path("db"));
     if (!found) found = co_await services_.engine.open_in_background(call.path("db"));
     OCTAVO_CO_TRY(call.database, *std::move(found));
   }

@@ -21,7 +21,7 @@ struct Measured {
 
 std::vector<Measured> measure(const partitioning::Engine& engine) {
   std::vector<Measured> all;
-  for (auto& database : engine.open_databases()) {
+  for (auto& database : engine.databases().open_databases()) {
     Measured measured;
     for (const std::size_t partition_id : database->partition_ids()) {
       measured.partitions.emplace_back(partition_id, database->meter().report(partition_id, 0));

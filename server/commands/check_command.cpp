@@ -121,7 +121,7 @@ int run_check(const config::Settings& settings, const std::string& database) {
   std::uint64_t databases = 0;
   std::uint64_t documents = 0;
   std::uint64_t problems = 0;
-  for (const std::string& name : (*engine)->database_names()) {
+  for (const std::string& name : (*engine)->databases().names()) {
     if (!database.empty() && name != database) continue;
     ++databases;
     const auto report = check_database(**engine, name);

@@ -174,7 +174,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   const auto ready_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started).count();
   spdlog::info("READY port={} in={}ms cosmos_port={} databases={} data={}", server.port(), ready_ms,
-               settings.cosmos_enabled ? server.port(1) : 0, engine.database_count(), settings.data_dir.string());
+               settings.cosmos_enabled ? server.port(1) : 0, engine.databases().count(), settings.data_dir.string());
 
   const MemoryTrimmer memory_trimmer;
   const int signal = shutdown_signal.wait(Reloading(wanted, reload, server, **authenticator));

@@ -184,12 +184,12 @@ class Server {
   void restore_databases() {
     auto& engine = engine_.engine();
     const bool renew = inputs_++ % kInputsPerDatabase == 0;
-    for (const std::string& name : engine.database_names()) {
+    for (const std::string& name : engine.databases().names()) {
       const bool ours = name == kDatabase || name == kPartitioned;
       if (name.starts_with('_') || (ours && !renew)) continue;
       require(engine.delete_database(name).has_value(), "a database can be deleted");
     }
-    const auto names = engine.database_names();
+    const auto names = engine.databases().names();
     if (std::ranges::find(names, kDatabase) == names.end()) {
       fill(*engine_.create(kDatabase), "");
     }

@@ -96,7 +96,7 @@ class FaultyShop {
 
   /// Documents, feed, counters and indexes of all databases agree; indexes first catch up with their documents.
   void check() {
-    for (const std::string& name : couch_.engine().database_names()) {
+    for (const std::string& name : couch_.engine().databases().names()) {
       CAPTURE(name);
       const auto opened = couch_.engine().open_database(name);
       REQUIRE(opened);

@@ -88,7 +88,7 @@ query::DatabaseServices* OpenContainer::services() const {
 
 Task<Expected<OpenContainer>> open_container(Call& call) {
   const std::string name = call.path.database_name();
-  auto found = call.services.engine.database_if_open(name);
+  auto found = call.services.engine.databases().find(name);
   if (!found) found = co_await call.services.engine.open_in_background(name);
   auto& opened = *found;
   if (!opened && opened.error().code != ErrorCode::not_found) co_return std::unexpected(std::move(opened).error());

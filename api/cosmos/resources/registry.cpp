@@ -205,7 +205,7 @@ Expected<std::vector<ContainerDefinition>> Registry::containers(std::string_view
   bool inclusive = after.empty();
   std::vector<ContainerDefinition> definitions;
   while (definitions.size() < count_max) {
-    const auto names = engine_.database_names_from(from, inclusive, false, kBatch);
+    const auto names = engine_.databases().names_from(from, inclusive, false, kBatch);
     for (const auto& name : names) {
       if (!name.starts_with(prefix)) return definitions;
       auto container = stored_container(name);

@@ -90,7 +90,7 @@ class NameWalk {
   bool done() const { return done_; }
   /// The next names; reads at most `count_max`.
   std::vector<std::string> next(std::size_t count_max) {
-    auto names = engine_.database_names_from(from_, inclusive_, range_.descending, count_max);
+    auto names = engine_.databases().names_from(from_, inclusive_, range_.descending, count_max);
     if (names.size() < count_max) done_ = true;
     if (!names.empty()) from_ = names.back();
     inclusive_ = false;

@@ -67,7 +67,7 @@ TEST_CASE("databases and documents are there after a restart") {
   shop.reset();
   fixture.stop();
   fixture.start();
-  CHECK(fixture.engine().database_names() == std::vector<std::string>{"shop"});
+  CHECK(fixture.engine().databases().names() == std::vector<std::string>{"shop"});
   shop = fixture.engine().find_database("shop");
   REQUIRE(shop);
   CHECK(shop->partitioned());
@@ -336,15 +336,15 @@ TEST_CASE("what is known of a database without waiting: whether it is open, clos
   EngineFixture fixture({}, settings);
   fixture.create("first");
   for (int i = 0; i < 5; ++i) fixture.create("next" + std::to_string(i));
-  const auto missing = fixture.engine().database_if_open("missing");
+  const auto missing = fixture.engine().databases().find("missing");
   REQUIRE(missing);
   CHECK((*missing).error().code == ErrorCode::not_found);
-  const auto is_closed = [&] { return !fixture.engine().database_if_open("first"); };
+  const auto is_closed = [&] { return !fixture.engine().databases().find("first"); };
   for (int i = 0; i < 1000 && !is_closed(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds{5});
   CHECK(is_closed());
   const auto held = fixture.engine().open_database("first");
   REQUIRE(held);
-  const auto known = fixture.engine().database_if_open("first");
+  const auto known = fixture.engine().databases().find("first");
   REQUIRE(known);
   CHECK(known->value() == *held);
 }
@@ -354,15 +354,15 @@ TEST_CASE("names are walked both ways, with or without the one where the walk be
   for (const auto* name : {"b", "a", "d", "c"}) fixture.create(name);
   const auto& engine = fixture.engine();
   using Names = std::vector<std::string>;
-  CHECK(engine.database_count() == 4);
-  CHECK(engine.database_names_from({}, true, false, 3) == Names{"a", "b", "c"});
-  CHECK(engine.database_names_from({}, true, true, 3) == Names{"d", "c", "b"});
-  CHECK(engine.database_names_from("b", true, false, 9) == Names{"b", "c", "d"});
-  CHECK(engine.database_names_from("b", false, false, 9) == Names{"c", "d"});
-  CHECK(engine.database_names_from("c", true, true, 9) == Names{"c", "b", "a"});
-  CHECK(engine.database_names_from("c", false, true, 9) == Names{"b", "a"});
-  CHECK(engine.database_names_from("bb", true, false, 1) == Names{"c"});
-  CHECK(engine.database_names_from("bb", true, true, 1) == Names{"b"});
+  CHECK(engine.databases().count() == 4);
+  CHECK(engine.databases().names_from({}, true, false, 3) == Names{"a", "b", "c"});
+  CHECK(engine.databases().names_from({}, true, true, 3) == Names{"d", "c", "b"});
+  CHECK(engine.databases().names_from("b", true, false, 9) == Names{"b", "c", "d"});
+  CHECK(engine.databases().names_from("b", false, false, 9) == Names{"c", "d"});
+  CHECK(engine.databases().names_from("c", true, true, 9) == Names{"c", "b", "a"});
+  CHECK(engine.databases().names_from("c", false, true, 9) == Names{"b", "a"});
+  CHECK(engine.databases().names_from("bb", true, false, 1) == Names{"c"});
+  CHECK(engine.databases().names_from("bb", true, true, 1) == Names{"b"});
 }
 
 TEST_CASE("after a restart, the feed of databases begins with each of them") {

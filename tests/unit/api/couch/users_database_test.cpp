@@ -48,7 +48,7 @@ struct ReadFixture {
 
 TEST_CASE("the system databases are there from the first start, and stay") {
   AuthFixture fixture;
-  CHECK(fixture.engine().database_names() == std::vector<std::string>{"_replicator", "_users"});
+  CHECK(fixture.engine().databases().names() == std::vector<std::string>{"_replicator", "_users"});
   const std::string tag = fixture.users()->instance_tag();
   REQUIRE(ensure_system_databases(fixture.engine()));
   CHECK(fixture.users()->instance_tag() == tag);
