@@ -15,7 +15,7 @@
 #include "base/task.h"
 #include "partitioning/change_notifier.h"
 #include "partitioning/database_meter.h"
-#include "partitioning/document_target.h"
+#include "partitioning/keys/document_target.h"
 #include "partitioning/keys/partition_map.h"
 #include "storage/catalog.h"
 #include "storage/partition/physical_partition.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "partitioning/document_target.h"
+#include "partitioning/keys/document_target.h"
 #include "partitioning/throughput/consumption.h"
 
 namespace octavo::partitioning {

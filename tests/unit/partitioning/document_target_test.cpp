@@ -1,5 +1,5 @@
 // Targets of documents: located once, and found again after a split.
-#include "partitioning/document_target.h"
+#include "partitioning/keys/document_target.h"
 
 #include <chrono>
 #include <memory>

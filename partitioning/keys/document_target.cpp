@@ -1,4 +1,4 @@
-#include "partitioning/document_target.h"
+#include "partitioning/keys/document_target.h"
 
 namespace octavo::partitioning {
 
