@@ -53,10 +53,10 @@ bool is_request_id(std::string_view text) {
 Connection::Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Endpoint& endpoint)
     : slot_(std::move(slot)),
       thread_(slot_.thread()),
-      transport_(std::move(socket), endpoint.tls ? endpoint.tls->current().get() : nullptr),
       endpoint_(endpoint),
-      body_bytes_held_(thread_.bounds().body_bytes.held),
-      wait_(thread_) {
+      channel_(thread_, std::move(socket), endpoint.tls ? endpoint.tls->current().get() : nullptr),
+      writer_(channel_, request_.peer_address),
+      body_(channel_, writer_, fields_, head_) {
   request_.peer_address = std::move(peer_address);
   request_.tls = endpoint.tls != nullptr;
   request_.headers = &fields_;
@@ -73,18 +73,18 @@ Connection::~Connection() {
 
 Task<void> Connection::run(std::unique_ptr<Connection> connection) {
   boost::system::error_code error;
-  auto& socket = connection->transport_.socket();
+  auto& socket = connection->channel_.transport.socket();
   socket.set_option(asio::ip::tcp::no_delay(true), error);
   socket.non_blocking(true, error);
   // If the system does not support the option, its own limits apply.
   static_cast<void>(::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_kernel_bytes_max,
                                  sizeof(unsent_kernel_bytes_max)));
   try {
-    if (!connection->transport_.plain()) {
+    if (!connection->channel_.transport.plain()) {
       if (connection->slot_.admission() == Admission::overloaded) co_return;
-      connection->wait_.begin(Wait::handshake, connection->thread_.settings().header_timeout_ms);
-      co_await connection->transport_.handshake(error);
-      connection->wait_.end();
+      connection->channel_.wait.begin(Wait::handshake, connection->thread_.settings().header_timeout_ms);
+      co_await connection->channel_.transport.handshake(error);
+      connection->channel_.wait.end();
       if (error) co_return;
     }
     co_await connection->serve();
@@ -92,38 +92,39 @@ Task<void> Connection::run(std::unique_ptr<Connection> connection) {
   } catch (const std::exception& failure) {
     spdlog::error("connection from {} ended by an exception: {}", connection->request_.peer_address, failure.what());
   }
-  if (connection->stream_ && connection->stream_->watching) end_after_watch(std::move(connection));
+  ReplyStream* const stream = connection->stream_.get();
+  if (stream != nullptr && stream->is_watching()) stream->end_after_watch(std::move(connection));
 }
 
 Task<void> Connection::serve() {
   for (;;) {
     auto scan = scan_head();
-    while (scan == HeadScan::incomplete) {
-      if (!out_.empty()) {
-        const bool sent = co_await flush();
+    while (scan == HeadScanner::Result::incomplete) {
+      if (!writer_.out().empty()) {
+        const bool sent = co_await writer_.flush();
         if (!sent) co_return;
       }
-      if (input_ended_) co_return;
+      if (channel_.input_ended) co_return;
       begin_head_wait();
       boost::system::error_code error;
       std::size_t bytes = 0;
-      if (std::exchange(trim_, false) && in_.empty()) {
+      if (std::exchange(trim_, false) && channel_.in.empty()) {
         release_memory();
-        co_await transport_.socket().async_wait(Socket::wait_read, asio::redirect_error(use_task, error));
-      } else if (thread_.draining() && in_.empty()) {
+        co_await channel_.transport.socket().async_wait(Socket::wait_read, asio::redirect_error(use_task, error));
+      } else if (thread_.draining() && channel_.in.empty()) {
         // A request sent just before the shutdown is still answered; idle connections are closed.
-        if (!transport_.plain()) co_return;
-        const auto space = in_.prepare(read_bytes_first);
-        bytes = transport_.socket().read_some(asio::buffer(space.data(), space.size()), error);
+        if (!channel_.transport.plain()) co_return;
+        const auto space = channel_.in.prepare(read_bytes_first);
+        bytes = channel_.transport.socket().read_some(asio::buffer(space.data(), space.size()), error);
         if (error || bytes == 0) co_return;
       } else {
-        const auto space = in_.prepare(read_bytes_next());
+        const auto space = channel_.in.prepare(read_bytes_next());
         read_filled_ = false;
-        if (transport_.plain()) {
+        if (channel_.transport.plain()) {
           const asio::mutable_buffer buffer(space.data(), space.size());
-          bytes = co_await transport_.socket().async_read_some(buffer, asio::redirect_error(use_task, error));
+          bytes = co_await channel_.transport.socket().async_read_some(buffer, asio::redirect_error(use_task, error));
         } else {
-          bytes = co_await transport_.read_some(space, error);
+          bytes = co_await channel_.transport.read_some(space, error);
         }
         read_filled_ = bytes == space.size();
       }
@@ -131,14 +132,15 @@ Task<void> Connection::serve() {
         if (refusal_) co_await refuse(*refusal_);
         co_return;
       }
-      in_.commit(bytes);
+      channel_.in.commit(bytes);
       thread_.metrics().bytes_received.add(bytes);
       scan = scan_head();
     }
-    wait_.end();
-    if (scan == HeadScan::complete) refusal_ = begin_request();
-    if (!refusal_ && !take_body_if_here()) {
-      const bool whole = co_await read_body();
+    channel_.wait.end();
+    if (scan == HeadScanner::Result::complete) refusal_ = begin_request();
+    if (!refusal_ && !body_.take_if_here()) {
+      const bool whole = co_await body_.read();
+      if (!whole) refusal_ = body_.refusal();
       if (!whole && !refusal_) co_return;
     }
     if (!refusal_ && !build_request())
@@ -149,7 +151,7 @@ Task<void> Connection::serve() {
     }
     const bool go_on = co_await handle_and_reply();
     if (!go_on) co_return;
-    if (in_.empty()) {
+    if (channel_.in.empty()) {
       requests_in_turn_ = 0;
     } else if (++requests_in_turn_ >= requests_per_turn) {
       requests_in_turn_ = 0;
@@ -158,65 +160,39 @@ Task<void> Connection::serve() {
   }
 }
 
-// Searches the end of the head; examines each byte once, however slowly they arrive.
-Connection::HeadScan Connection::scan_head() {
-  if (head_size_ != 0) return HeadScan::complete;
-  // Empty lines before a request line must be ignored (RFC 9112 §2.2).
-  while (in_.data().starts_with("\r\n")) {
-    in_.consume(2);
-    scanned_ = 0;
-  }
-  const auto data = in_.data();
-  if (data.empty() || data == "\r") return HeadScan::incomplete;
-  const std::size_t head_bytes_max = thread_.settings().request_head_bytes_max;
-  const auto from = scanned_ >= 3 ? scanned_ - 3 : 0;
-  const auto end = data.substr(0, head_bytes_max).find("\r\n\r\n", from);
-  if (end != std::string_view::npos) {
-    head_size_ = end + 4;
-    return HeadScan::complete;
-  }
-  if (data.size() >= head_bytes_max) {
-    const bool long_target = data.substr(0, head_bytes_max).find('\n') == std::string_view::npos;
-    return long_target ? refuse_head(414, "The request target is too long.")
-                       : refuse_head(431, "The request head is too large.");
-  }
-  // Input that cannot become a request (TLS on the plain port, bare line feeds) is refused now, not by the timeout.
-  if (data.front() < 'A' || data.front() > 'z') return refuse_head(400, "This is not an HTTP request.");
-  for (auto feed = data.find('\n', from); feed != std::string_view::npos; feed = data.find('\n', feed + 1)) {
-    if (feed == 0 || data[feed - 1] != '\r') return refuse_head(400, "Header lines must end with CR LF.");
-  }
-  scanned_ = data.size();
-  return HeadScan::incomplete;
+HeadScanner::Result Connection::scan_head() {
+  const auto result = head_scanner_.scan(channel_.in, thread_.settings().request_head_bytes_max);
+  if (result == HeadScanner::Result::refused) refuse_head(head_scanner_.refusal());
+  return result;
 }
 
-Connection::HeadScan Connection::refuse_head(int status, std::string_view reason) {
+void Connection::refuse_head(Refusal refusal) {
   head_ = RequestHead{};
-  refusal_ = Refusal{status, reason};
-  return HeadScan::refused;
+  refusal_ = refusal;
 }
 
 std::size_t Connection::read_bytes_next() const {
-  if (in_.capacity() == 0) return read_bytes_first;
-  return read_filled_ ? std::min(in_.capacity() * 2, read_bytes_largest) : read_bytes_min;
+  if (channel_.in.capacity() == 0) return read_bytes_first;
+  return read_filled_ ? std::min(channel_.in.capacity() * 2, read_bytes_largest) : read_bytes_min;
 }
 
 // Sets the deadline of the next read. A head's deadline starts with its first byte and is not extended.
 void Connection::begin_head_wait() {
-  if (in_.empty() && !first_request_) {
-    if (wait_.current() == Wait::idle) return;
-    wait_.begin(Wait::idle, thread_.settings().idle_timeout_ms);
-  } else if (wait_.current() != Wait::head) {
+  if (channel_.in.empty() && !first_request_) {
+    if (channel_.wait.current() == Wait::idle) return;
+    channel_.wait.begin(Wait::idle, thread_.settings().idle_timeout_ms);
+  } else if (channel_.wait.current() != Wait::head) {
     auto timeout = thread_.settings().header_timeout_ms;
     if (slot_.admission() == Admission::overloaded) timeout = std::min(timeout, rejected_head_timeout);
-    wait_.begin(Wait::head, timeout);
+    channel_.wait.begin(Wait::head, timeout);
   }
 }
 
 // Whether a failed read of a head ends the connection. Sets refusal_ if the client must be told.
 bool Connection::read_failed(const boost::system::error_code& error) {
   if (error != asio::error::operation_aborted) return true;
-  if (wait_.timed_out()) {
-    if (!in_.empty()) refuse_head(408, "The request head took too long to arrive.");
+  if (channel_.wait.timed_out()) {
+    if (!channel_.in.empty()) refuse_head({408, "The request head took too long to arrive."});
     return true;
   }
   return !trim_ && !thread_.draining();
@@ -227,8 +203,9 @@ std::optional<Refusal> Connection::begin_request() {
   first_request_ = false;
   started_ = std::chrono::steady_clock::now();
   RequestParser parser(fields_, head_);
-  if (auto refusal = parser.parse_head(in_.data().substr(0, head_size_))) return refusal;
-  request_size_ = head_size_;
+  const std::size_t head_bytes = head_scanner_.head_bytes();
+  if (auto refusal = parser.parse_head(channel_.in.data().substr(0, head_bytes))) return refusal;
+  body_.begin(head_bytes);
   keep_alive_ = head_.keep_alive;
   if (slot_.admission() == Admission::overloaded) return Refusal{503, "Too many connections. Try again later."};
   if (head_.content_length > thread_.settings().request_body_bytes_max) {
@@ -239,10 +216,10 @@ std::optional<Refusal> Connection::begin_request() {
 
 // From here until the reply is done, the head and the body do not move: views into them are safe.
 bool Connection::build_request() {
-  const auto data = in_.data();
+  const auto data = channel_.in.data();
   fields_.set_base(data.data());
   request_.method = head_.method;
-  request_.body = body_decoded_ ? std::string_view{body_} : data.substr(head_size_, request_size_ - head_size_);
+  request_.body = body_.body();
   const auto client_id = fields_.find("X-Request-Id");
   if (client_id && is_request_id(*client_id)) {
     echoed_id_.assign(*client_id);
@@ -255,114 +232,99 @@ bool Connection::build_request() {
 }
 
 void Connection::finish_request() {
-  in_.consume(request_size_);
-  head_size_ = 0;
-  scanned_ = 0;
-  request_size_ = 0;
-  body_decoded_ = false;
-  release_body();
-  in_.shrink(kept_bytes_max);
-  if (out_.capacity() > kept_bytes_max && out_.empty()) out_ = {};
+  channel_.in.consume(body_.request_bytes());
+  head_scanner_.restart();
+  body_.release();
+  channel_.in.shrink(kept_bytes_max);
+  writer_.shrink(kept_bytes_max);
   if (request_.target_bytes() > kept_target_bytes_max) request_.release_target();
 }
 
 // Tells the client why its request is refused, and ends the connection: the start of the next request is unknown.
 Task<void> Connection::refuse(Refusal refusal) {
-  wait_.end();
-  wait_.forget_timeout();
+  channel_.wait.end();
+  channel_.wait.forget_timeout();
   unread_input_ = true;
   keep_alive_ = false;
   echoed_id_.clear();
   request_.request_id = thread_.next_request_id();
-  if (head_.target_size == 0 || head_size_ == 0) {
+  if (head_.target_size == 0 || head_scanner_.head_bytes() == 0) {
     request_.target = "-";
     started_ = std::chrono::steady_clock::now();
   } else {
-    request_.target = in_.data().substr(head_.target_offset, head_.target_size);
+    request_.target = channel_.in.data().substr(head_.target_offset, head_.target_size);
   }
   api::Reply reply = endpoint_.handler.protocol_error(refusal.status, refusal.reason);
   if (refusal.status == 503) reply.headers.emplace_back("Retry-After", "1");
   prepare_reply(reply);
   GatherList list;
   render_reply(reply, list);
-  if (list.empty()) list.add(out_);
-  if (!try_send(list) && !broken_) co_await send_rest(list);
-  out_.clear();
+  if (list.empty()) list.add(writer_.out());
+  if (!writer_.try_send(list) && !channel_.broken) co_await writer_.send_rest(list);
+  writer_.out().clear();
 }
 
 // Closes our direction first and waits for the client to close its own, so that it can read the last reply: closing
 // with unread input would reset the connection and lose the reply.
 Task<void> Connection::close_gracefully() {
-  if (broken_ || wait_.timed_out()) {
-    transport_.close();
+  if (channel_.broken || channel_.wait.timed_out()) {
+    channel_.transport.close();
     co_return;
   }
-  wait_.begin(Wait::linger, tls_end_timeout);
-  co_await transport_.end_sending();
-  wait_.forget_timeout();
-  if (!input_ended_ && (unread_input_ || !in_.empty())) {
+  channel_.wait.begin(Wait::linger, tls_end_timeout);
+  co_await channel_.transport.end_sending();
+  channel_.wait.forget_timeout();
+  if (!channel_.input_ended && (unread_input_ || !channel_.in.empty())) {
     release_memory();
     const auto give_up_ms = thread_.deadline_ms(linger_total);
-    const auto space = in_.prepare(16 * 1024);
-    while (!wait_.timed_out() && thread_.now_ms() < give_up_ms) {
-      wait_.begin(Wait::linger, linger_quiet);
+    const auto space = channel_.in.prepare(16 * 1024);
+    while (!channel_.wait.timed_out() && thread_.now_ms() < give_up_ms) {
+      channel_.wait.begin(Wait::linger, linger_quiet);
       boost::system::error_code error;
       // Reads below TLS, which has been shut down, and discards the input.
       const asio::mutable_buffer buffer(space.data(), space.size());
-      co_await transport_.socket().async_read_some(buffer, asio::redirect_error(use_task, error));
+      co_await channel_.transport.socket().async_read_some(buffer, asio::redirect_error(use_task, error));
       if (error) break;
     }
   }
-  wait_.end();
-  transport_.close();
+  channel_.wait.end();
+  channel_.transport.close();
 }
 
 void Connection::release_memory() {
-  in_.consume(in_.size());
-  in_.shrink(0);
-  out_ = {};
-  body_ = {};
+  channel_.in.consume(channel_.in.size());
+  channel_.in.shrink(0);
+  writer_.release();
+  body_.release_memory();
   fields_.release();
   request_.release_target();
 }
 
 bool Connection::on_tick() {
-  if (const Wait expired = wait_.expire(); expired != Wait::none) {
+  if (const Wait expired = channel_.wait.expire(); expired != Wait::none) {
     if (expired != Wait::linger) {
       const auto kind = static_cast<std::size_t>(expired) - static_cast<std::size_t>(Wait::handshake);
       thread_.metrics().timeouts[kind].add(1);
     }
-    transport_.cancel();
+    channel_.transport.cancel();
     return true;
   }
-  if (wait_.current() == Wait::idle && !trim_ && transport_.plain() && in_.capacity() > 0 && in_.empty() &&
-      wait_.waited() >= trim_after) {
+  if (channel_.wait.current() == Wait::idle && !trim_ && channel_.transport.plain() && channel_.in.capacity() > 0 &&
+      channel_.in.empty() && channel_.wait.waited() >= trim_after) {
     trim_ = true;
-    transport_.cancel();
+    channel_.transport.cancel();
     return true;
   }
   // A pipelined request takes long: send the replies before it.
-  if (handling_ && !out_.empty() && transport_.plain() && !writing_ && !broken_) {
-    GatherList list;
-    list.add(out_);
-    const auto before = out_.size();
-    try_send(list);
-    out_.erase(0, before - list.size());
-  }
-  if (stream_) {
-    if (!writing_) {
-      if (out_.empty()) out_ = {};
-      stream_->piece = {};
-    }
-    start_watch();
-  }
+  if (handling_) writer_.send_without_waiting();
+  if (stream_) stream_->on_tick();
   return false;
 }
 
 void Connection::on_drain() {
-  if (stream_) tell_closed();
-  const Wait wait = wait_.current();
-  if ((wait == Wait::idle || (wait == Wait::head && in_.empty())) && !stream_) transport_.cancel();
+  if (stream_) stream_->tell_closed();
+  const Wait wait = channel_.wait.current();
+  if ((wait == Wait::idle || (wait == Wait::head && channel_.in.empty())) && !stream_) channel_.transport.cancel();
 }
 
 }  // namespace octavo::server

@@ -9,7 +9,7 @@
 
 #include "server/connection/connection.h"
 
-// Sends complete replies: from the handler's reply to bytes on the wire.
+// Replies: from what the handler returns to a head and a body in the writer's buffer, or to a stream.
 
 namespace octavo::server {
 namespace {
@@ -18,8 +18,6 @@ namespace {
 constexpr std::size_t copied_body_bytes_max = 16 * 1024;
 /// Replies to pipelined requests are gathered up to this size before they are sent.
 constexpr std::size_t gathered_bytes_max = 64 * 1024;
-/// Limit of unsent bytes of replies in the whole process; a connection that would exceed it is closed.
-constexpr std::uint64_t unsent_bytes_max_together = std::uint64_t{1} << 30;
 /// Larger bodies are compressed in slices, so that one reply does not block its thread.
 constexpr std::size_t compressed_at_once_bytes_max = 64 * 1024;
 constexpr std::size_t compressed_slice_bytes = 64 * 1024;
@@ -51,7 +49,7 @@ Task<bool> Connection::handle_and_reply() {
     bool short_of_memory = false;
     try {
       // Counted only while the handler runs, not during a streamed reply.
-      const CountedBytes in_hand(thread_.bounds().body_bytes.in_hand, body_bytes_held_.bytes());
+      const CountedBytes in_hand(thread_.bounds().body_bytes.in_hand, body_.bytes_held());
       reply = co_await endpoint_.handler.handle(request_);
     } catch (const std::bad_alloc&) {
       short_of_memory = true;
@@ -75,20 +73,20 @@ Task<bool> Connection::handle_and_reply() {
   finish_request();
   if (!body_apart) {
     // More requests have arrived already: their replies are sent together.
-    const bool gather = transport_.plain() && keep_alive_ && out_.size() < gathered_bytes_max;
-    if (gather && scan_head() == HeadScan::complete) co_return true;
-    list.add(out_);
+    const bool gather = channel_.transport.plain() && keep_alive_ && writer_.out().size() < gathered_bytes_max;
+    if (gather && scan_head() == HeadScanner::Result::complete) co_return true;
+    list.add(writer_.out());
   }
-  bool sent = try_send(list);
-  if (!sent && !broken_) sent = co_await send_rest(list);
-  out_.clear();
+  bool sent = writer_.try_send(list);
+  if (!sent && !channel_.broken) sent = co_await writer_.send_rest(list);
+  writer_.out().clear();
   co_return sent&& keep_alive_;
 }
 
 // While a handler runs, the socket is not read: ask the kernel.
 bool Connection::has_left() {
-  if (broken_) return true;
-  pollfd state{.fd = transport_.socket().native_handle(), .events = POLLRDHUP, .revents = 0};
+  if (channel_.broken) return true;
+  pollfd state{.fd = channel_.transport.socket().native_handle(), .events = POLLRDHUP, .revents = 0};
   return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
@@ -134,7 +132,8 @@ void Connection::choose_reply_coding(const api::Reply& reply, ReplyFrame& frame)
   if (const auto accepted = fields_.find("Accept-Encoding")) frame.coding = choose_coding(*accepted);
 }
 
-// Appends the head and a small body to out_. True if the body is large: then `list` contains everything to send.
+// Appends the head and a small body to the writer's buffer. True if the body is large: then `list` contains everything
+// to send.
 bool Connection::render_reply(api::Reply& reply, GatherList& list) {
   auto frame = start_frame();
   const bool head_only = head_.method == api::Method::head;
@@ -156,66 +155,97 @@ bool Connection::render_reply(api::Reply& reply, GatherList& list) {
     // A HEAD handler may know the length without producing the body.
     if (head_only && reply.body.empty() && facts_.content_length) frame.content_length = *facts_.content_length;
   }
-  append_head(reply, frame, out_);
+  append_head(reply, frame, writer_.out());
   if (head_only) reply.body.clear();
   count(reply);
   log(reply, reply.body.size());
   if (reply.body.size() > copied_body_bytes_max) {
-    list.add(out_);
+    list.add(writer_.out());
     list.add(reply.body);
     return true;
   }
-  out_.append(reply.body);
+  writer_.out().append(reply.body);
   return false;
 }
 
-Task<bool> Connection::flush() {
-  GatherList list;
-  list.add(out_);
-  bool sent = try_send(list);
-  if (!sent && !broken_) sent = co_await send_rest(list);
-  out_.clear();
-  co_return sent;
+// Sends a reply whose body is produced while it is sent. Returns whether the connection stays open.
+Task<bool> Connection::send_stream(api::Reply& reply) {
+  const bool has_body = begin_stream(reply);
+  if (!has_body) {
+    log(reply, 0);
+    finish_request();
+    const bool flushed = co_await writer_.flush();
+    co_return flushed&& keep_alive_;
+  }
+  auto& streams_open = thread_.metrics().streams_open;
+  streams_open.add(1);
+  const bool complete = co_await run_stream(reply);
+  streams_open.subtract(1);
+  co_return co_await end_stream(reply, complete);
 }
 
-// True if all of `list` is sent. False: the rest must wait, or (with broken_ set) the client is gone.
-bool Connection::try_send(GatherList& list) {
-  if (!transport_.plain()) return list.empty();
-  boost::system::error_code error;
-  std::size_t bytes = 0;
-  const bool all = transport_.try_send(list, bytes, error);
-  thread_.metrics().bytes_sent.add(bytes);
-  if (error) broken_ = true;
-  return all;
+// Appends the head to the writer's buffer. False if the reply has no body, so the stream need not run.
+bool Connection::begin_stream(const api::Reply& reply) {
+  auto frame = start_frame();
+  if (!status_has_body(reply.status)) {
+    frame.framing = Framing::none;
+  } else if (facts_.content_length) {
+    frame.framing = Framing::length;
+    frame.content_length = *facts_.content_length;
+  } else {
+    frame.framing = head_.http_1_1 ? Framing::chunked : Framing::until_close;
+    choose_reply_coding(reply, frame);
+  }
+  const bool head_only = head_.method == api::Method::head;
+  if (frame.framing == Framing::until_close && !head_only) keep_alive_ = frame.keep_alive = false;
+  append_head(reply, frame, writer_.out());
+  count(reply);
+  if (head_only || frame.framing == Framing::none) return false;
+  stream_ = std::make_unique<ReplyStream>(channel_, writer_, request_, frame);
+  return true;
 }
 
-// Sends what the kernel did not accept, because the client reads slowly. The sum of all unsent bytes is bounded.
-Task<bool> Connection::send_rest(GatherList list) {
-  CountedBytes unsent(thread_.bounds().unsent_bytes);
-  if (!unsent.grow_to(list.size(), unsent_bytes_max_together)) {
-    spdlog::warn("connection from {} cut off: clients that do not read hold too much memory", request_.peer_address);
-    broken_ = true;
+// Sends the head with the first piece, then runs the producer. True if it finished.
+Task<bool> Connection::run_stream(api::Reply& reply) {
+  bool sent = false;
+  if (reply.body.empty()) {
+    sent = co_await writer_.flush();
+  } else {
+    sent = co_await stream_->write(reply.body);
+    reply.body = {};
+  }
+  if (!sent) co_return false;
+  try {
+    co_await reply.stream(*stream_);
+  } catch (const std::exception& error) {
+    spdlog::error("{} {} {}: unexpected exception in a streamed reply: {}", request_.request_id,
+                  to_string(request_.method), loggable_target(request_.target), error.what());
     co_return false;
   }
-  const bool sent = co_await send_waiting(list);
-  co_return sent;
+  co_return true;
 }
 
-Task<bool> Connection::send_waiting(GatherList list) {
-  writing_ = true;
-  wait_.begin_transfer();
-  while (!list.empty() && !broken_) {
-    wait_.begin_piece(Wait::send, thread_.settings().send_timeout_ms);
-    boost::system::error_code error;
-    const auto bytes = co_await transport_.write_some(list, error);
-    if (error) broken_ = true;
-    wait_.add_transferred(bytes);
-    thread_.metrics().bytes_sent.add(bytes);
-    list.consume(bytes);
+Task<bool> Connection::end_stream(const api::Reply& reply, bool complete) {
+  complete = complete && !stream_->peer_gone();
+  co_await stream_->end_watch();
+  complete = stream_->finish(complete);
+  log(reply, stream_->bytes());
+  const auto early_bytes = stream_->take_early_bytes();
+  const bool until_close = stream_->framing() == Framing::until_close;
+  channel_.input_ended = stream_->peer_finished();
+  stream_.reset();
+  finish_request();
+  channel_.in.append(early_bytes);
+  if (complete) {
+    const bool flushed = co_await writer_.flush();
+    co_return flushed&& keep_alive_;
   }
-  wait_.end();
-  writing_ = false;
-  co_return !broken_;
+  // The client must see a broken body, not a short one. If the end of the connection ends the body, the connection is
+  // reset; otherwise the end of the framing is missing.
+  channel_.broken = true;
+  boost::system::error_code ignored;
+  if (until_close) channel_.transport.socket().set_option(boost::asio::socket_base::linger(true, 0), ignored);
+  co_return false;
 }
 
 void Connection::count(const api::Reply& reply) {
