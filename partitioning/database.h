@@ -14,6 +14,7 @@
 #include "base/assert.h"
 #include "base/task.h"
 #include "partitioning/change_notifier.h"
+#include "partitioning/database_extension.h"
 #include "partitioning/database_meter.h"
 #include "partitioning/keys/document_target.h"
 #include "partitioning/keys/partition_map.h"
@@ -23,37 +24,8 @@
 
 namespace octavo::partitioning {
 
-class Database;
 class Engine;
 class Turns;
-
-/// What the query layer attaches to an open database: its services. Created by the factory given to the Engine.
-class DatabaseExtension {
- public:
-  virtual ~DatabaseExtension() = default;
-  /// Design documents were written (durably). Any thread; must not block.
-  virtual void design_documents_changed() = 0;
-  /// A group was committed, so the feed grew. Writer thread; must not block.
-  virtual void committed() = 0;
-  /// Database::definition() has changed. Must not block.
-  virtual void definition_changed() {}
-  /// The database is being deleted or the server stops: ends background work, waits for it, closes files. Idempotent.
-  virtual void shut_down() = 0;
-
-  /// A split adds a physical partition that is in no range yet, or removes it after a failure. It takes over documents
-  /// once partition_added() has returned. Errors: those of the disk.
-  virtual Expected<void> partition_added(std::size_t /*partition_id*/) { return {}; }
-  virtual void partition_removed(std::size_t /*partition_id*/) {}
-  /// Whether the data derived from the documents is as complete in `partition_id` as in `source`.
-  virtual bool is_partition_ready(std::size_t /*partition_id*/, std::size_t /*source*/) { return true; }
-  /// Database::partition_map() has changed.
-  virtual void partitions_changed() {}
-
-  /// For stores of the extension, which are counted and closed with the database's: as Database's functions.
-  virtual std::size_t open_store_count() const { return 0; }
-  virtual std::uint64_t last_used_ms() const { return 0; }
-  virtual std::size_t close_idle(std::uint64_t /*last_used_before_ms*/) { return 0; }
-};
 
 /// The data that the API that created a database keeps with it (storage::DatabaseRecord::definition), and that API's
 /// parsed form of it, which is made once.
@@ -217,23 +189,31 @@ class Database : public std::enable_shared_from_this<Database> {
   friend class PartitionSplit;
   class Successor;
 
+  // For the engine and its registry
+
   /// Opens the partitions' files, finds the last sequence, attaches the extension.
   Expected<void> open(const std::function<std::unique_ptr<DatabaseExtension>(Database&)>& extensions);
-  void on_commit(bool design_documents_changed);
+  void remove_stray_partitions() const;
   void mark_deleted();
+  void shut_down();
   /// Closes stores that are not being read; returns their number.
   std::size_t close_idle(std::uint64_t last_used_before_ms);
   std::size_t open_store_count() const;
   std::uint64_t last_used_ms() const;
-  void shut_down();
+
+  // Physical partitions, also of a split
+
   std::shared_ptr<storage::PhysicalPartition> make_partition(const storage::PartitionMapEntry& range) const;
   void attach(storage::PhysicalPartition& partition);
-  void remove_stray_partitions() const;
   void publish(std::unique_ptr<const PartitionMap> map);
+  std::shared_ptr<storage::WriteSuccessor> successor();
+
+  // Writing
+
+  void on_commit(bool design_documents_changed);
   void scatter(std::span<const DocumentTarget> targets, std::vector<storage::DocumentWrite>& writes,
                storage::WriteOptions options, storage::PhysicalPartition::Completion& done);
   void scatter_purge(std::vector<storage::PurgeRequest>& requests, storage::PhysicalPartition::PurgeCompletion& done);
-  std::shared_ptr<storage::WriteSuccessor> successor();
 
   Engine& engine_;
   storage::DatabaseRecord record_;

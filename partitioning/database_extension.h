@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/error.h"
+
+namespace octavo::partitioning {
+
+/// What the query layer attaches to an open database: its services. Created by the factory given to the Engine.
+class DatabaseExtension {
+ public:
+  virtual ~DatabaseExtension() = default;
+  /// Design documents were written (durably). Any thread; must not block.
+  virtual void design_documents_changed() = 0;
+  /// A group was committed, so the feed grew. Writer thread; must not block.
+  virtual void committed() = 0;
+  /// Database::definition() has changed. Must not block.
+  virtual void definition_changed() {}
+  /// The database is being deleted or the server stops: ends background work, waits for it, closes files. Idempotent.
+  virtual void shut_down() = 0;
+
+  /// A split adds a physical partition that is in no range yet, or removes it after a failure. It takes over documents
+  /// once partition_added() has returned. Errors: those of the disk.
+  virtual Expected<void> partition_added(std::size_t /*partition_id*/) { return {}; }
+  virtual void partition_removed(std::size_t /*partition_id*/) {}
+  /// Whether the data derived from the documents is as complete in `partition_id` as in `source`.
+  virtual bool is_partition_ready(std::size_t /*partition_id*/, std::size_t /*source*/) { return true; }
+  /// Database::partition_map() has changed.
+  virtual void partitions_changed() {}
+
+  /// For stores of the extension, which are counted and closed with the database's: as Database's functions.
+  virtual std::size_t open_store_count() const { return 0; }
+  virtual std::uint64_t last_used_ms() const { return 0; }
+  virtual std::size_t close_idle(std::uint64_t /*last_used_before_ms*/) { return 0; }
+};
+
+}  // namespace octavo::partitioning
