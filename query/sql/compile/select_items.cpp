@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "query/sql/syntax/syntax_text.h"
+
 namespace octavo::query::sql {
 
 namespace {
@@ -18,17 +20,11 @@ constexpr AggregateFunction kAggregates[] = {
     {"MIN", AggregateKind::minimum, "Min"},          {"SUM", AggregateKind::sum, "Sum"},
 };
 
-bool same_name(std::string_view name, std::string_view capitals) {
-  return std::ranges::equal(name, capitals, [](char a, char b) {
-    return (a >= 'a' && a <= 'z' ? static_cast<char>(a - 'a' + 'A') : a) == b;
-  });
-}
-
 }  // namespace
 
 std::optional<AggregateKind> aggregate_kind(std::string_view function) {
   for (const AggregateFunction& known : kAggregates) {
-    if (same_name(function, known.name)) return known.kind;
+    if (is_same_name(function, known.name)) return known.kind;
   }
   return std::nullopt;
 }

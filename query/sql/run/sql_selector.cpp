@@ -9,6 +9,7 @@
 #include "query/json/parsed_document.h"
 #include "query/selector/selector_builder.h"
 #include "query/sql/run/exact_matches.h"
+#include "query/sql/syntax/syntax_text.h"
 #include "query/sql/syntax/syntax_tree.h"
 
 namespace octavo::query::sql {
@@ -16,12 +17,6 @@ namespace octavo::query::sql {
 namespace {
 
 namespace json = boost::json;
-
-bool is_name_of(std::string_view name, std::string_view capitals) {
-  return std::ranges::equal(name, capitals, [](char a, char b) {
-    return (a >= 'a' && a <= 'z' ? static_cast<char>(a - 'a' + 'A') : a) == b;
-  });
-}
 
 bool is_number_text(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
@@ -320,25 +315,25 @@ std::optional<SelectorNode> Translator::translate_call(const Expression& express
   const auto field = value_path_of(*expression.operands[0]);
   if (!field) return std::nullopt;
   const std::string_view name = expression.text;
-  if (is_name_of(name, "STARTSWITH") && expression.operands.size() == 2) {
+  if (is_same_name(name, "STARTSWITH") && expression.operands.size() == 2) {
     const auto prefix = constant_of(*expression.operands[1]);
     if (prefix && prefix->is_string()) return begins_with(*field, prefix->get_string());
     return has_type(*field, "string");
   }
   for (const std::string_view of_text : {"CONTAINS", "STARTSWITH", "ENDSWITH", "REGEXMATCH", "STRINGEQUALS"}) {
-    if (is_name_of(name, of_text)) return has_type(*field, "string");
+    if (is_same_name(name, of_text)) return has_type(*field, "string");
   }
-  if (is_name_of(name, "ARRAY_CONTAINS")) {
+  if (is_same_name(name, "ARRAY_CONTAINS")) {
     auto element = translate_array_contains(expression);
     return element ? std::move(element) : has_type(*field, "array");
   }
-  if (is_name_of(name, "IS_DEFINED")) return condition(*field, {{Operator::exists, true}});
-  if (is_name_of(name, "IS_NULL")) return condition(*field, {{Operator::equal, nullptr}});
-  if (is_name_of(name, "IS_BOOL")) return has_type(*field, "boolean");
-  if (is_name_of(name, "IS_NUMBER")) return has_type(*field, "number");
-  if (is_name_of(name, "IS_STRING")) return has_type(*field, "string");
-  if (is_name_of(name, "IS_ARRAY")) return has_type(*field, "array");
-  if (is_name_of(name, "IS_OBJECT")) return has_type(*field, "object");
+  if (is_same_name(name, "IS_DEFINED")) return condition(*field, {{Operator::exists, true}});
+  if (is_same_name(name, "IS_NULL")) return condition(*field, {{Operator::equal, nullptr}});
+  if (is_same_name(name, "IS_BOOL")) return has_type(*field, "boolean");
+  if (is_same_name(name, "IS_NUMBER")) return has_type(*field, "number");
+  if (is_same_name(name, "IS_STRING")) return has_type(*field, "string");
+  if (is_same_name(name, "IS_ARRAY")) return has_type(*field, "array");
+  if (is_same_name(name, "IS_OBJECT")) return has_type(*field, "object");
   return std::nullopt;
 }
 
@@ -365,7 +360,7 @@ std::optional<SelectorNode> Translator::translate_array_contains(const Expressio
 std::optional<SelectorNode> Translator::translate_not(const Expression& expression) const {
   const Expression& operand = *expression.operands[0];
   if (expression.op != SqlOperator::logical_not || operand.kind != ExpressionKind::call || operand.flag ||
-      !is_name_of(operand.text, "IS_DEFINED") || operand.operands.size() != 1) {
+      !is_same_name(operand.text, "IS_DEFINED") || operand.operands.size() != 1) {
     return std::nullopt;
   }
   const auto path = path_of(*operand.operands[0]);

@@ -108,12 +108,12 @@ void append_source(std::string& out, const FromSource& source) {
   }
 }
 
+}  // namespace
+
 bool is_same_name(std::string_view a, std::string_view b) {
   const auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; };
   return std::ranges::equal(a, b, {}, upper, upper);
 }
-
-}  // namespace
 
 bool is_same(const Expression& a, const Expression& b) {
   if (a.kind != b.kind || a.depth != b.depth || a.op != b.op || a.number != b.number || a.names != b.names)
