@@ -10,13 +10,13 @@
 #include "fuzz/target.h"
 #include "query/json/normalize.h"
 #include "query/json/parsed_document.h"
+#include "query/sql/constraints/sql_constraints.h"
 #include "query/sql/evaluate/evaluation.h"
 #include "query/sql/evaluate/groups.h"
 #include "query/sql/evaluate/program.h"
 #include "query/sql/evaluate/row_shape.h"
 #include "query/sql/run/client_merge_plan.h"
 #include "query/sql/run/continuation.h"
-#include "query/sql/run/sql_selector.h"
 #include "query/sql/syntax/syntax_text.h"
 
 namespace {

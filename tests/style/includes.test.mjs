@@ -59,8 +59,10 @@ const allowed = {
   'query/sql/evaluate': 'query/index query/json query/selector query/sql/syntax',
   'query/sql/functions': 'query/index query/json query/selector query/sql/evaluate query/sql/syntax',
   'query/sql/compile': 'query/json query/sql/evaluate query/sql/functions query/sql/syntax',
+  'query/sql/constraints':
+    'query/index query/json query/selector query/sql/compile query/sql/evaluate query/sql/syntax',
   'query/sql/run':
-    'query/collation query/index query/index/catalog query/json query/plan query/selector query/sql/compile ' +
+    'query/index query/index/catalog query/json query/plan query/selector query/sql/compile query/sql/constraints ' +
     'query/sql/evaluate query/sql/syntax query/walk',
   'api/http': '',
   'api/models': 'api/http',

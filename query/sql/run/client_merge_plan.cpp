@@ -6,7 +6,7 @@
 
 #include "base/json_writer.h"
 #include "query/sql/compile/select_items.h"
-#include "query/sql/run/sql_selector.h"
+#include "query/sql/constraints/sql_constraints.h"
 #include "query/sql/syntax/syntax_text.h"
 
 namespace octavo::query::sql {

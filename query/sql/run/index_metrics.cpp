@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "query/sql/run/sql_selector.h"
+#include "query/sql/constraints/sql_constraints.h"
 
 namespace octavo::query::sql {
 

@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "query/sql/constraints/sql_constraints.h"
 #include "query/sql/evaluate/program.h"
-#include "query/sql/run/sql_selector.h"
 #include "query/walk/plan_indexes.h"
 #include "query/walk/storage_statistics.h"
 

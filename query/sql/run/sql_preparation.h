@@ -12,10 +12,9 @@
 #include "query/plan/planner.h"
 #include "query/selector/selector.h"
 #include "query/sql/compile/sql_query.h"
+#include "query/sql/constraints/exact_matches.h"
 #include "query/sql/evaluate/row_shape.h"
 #include "query/sql/run/continuation.h"
-#include "query/sql/run/exact_matches.h"
-#include "query/sql/run/sql_selector.h"
 #include "query/walk/gone_index.h"
 #include "query/walk/plan_walk.h"
 

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "query/sql/run/sql_selector.h"
+#include "query/sql/constraints/sql_constraints.h"
 #include "unit/query/sql/sql_fixture.h"
 
 using namespace octavo;

@@ -1,6 +1,6 @@
 // Equality with constants told from the stored text, and what only evaluation can tell.
 
-#include "query/sql/run/exact_matches.h"
+#include "query/sql/constraints/exact_matches.h"
 
 #include <catch2/catch.hpp>
 

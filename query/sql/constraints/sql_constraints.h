@@ -1,15 +1,12 @@
 #pragma once
 
-#include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "query/index/index_definition.h"
 #include "query/selector/selector.h"
 #include "query/sql/compile/sql_query.h"
+#include "query/sql/constraints/exact_matches.h"
 #include "query/sql/evaluate/row_shape.h"
-#include "query/sql/run/exact_matches.h"
 
 namespace octavo::query::sql {
 

@@ -1,4 +1,4 @@
-#include "query/sql/run/exact_matches.h"
+#include "query/sql/constraints/exact_matches.h"
 
 #include <algorithm>
 #include <cmath>
