@@ -65,4 +65,8 @@ std::string format_charge(RequestUnits charge) {
   return {digits, end};
 }
 
+RequestUnits rounded_charge(RequestUnits charge) {
+  return std::round(charge * 100) / 100;
+}
+
 }  // namespace octavo::partitioning

@@ -41,5 +41,7 @@ RequestUnits charge_of_metadata();
 
 /// Formats with two decimals, as in headers: "5.29".
 std::string format_charge(RequestUnits charge);
+/// Rounded to two decimals, as in JSON.
+RequestUnits rounded_charge(RequestUnits charge);
 
 }  // namespace octavo::partitioning

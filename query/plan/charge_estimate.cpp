@@ -1,14 +1,12 @@
 #include "query/plan/charge_estimate.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace octavo::query {
 
 boost::json::object ChargeEstimate::to_json() const {
-  const auto rounded = [](double units) { return std::round(units * 100) / 100; };
-  return {{"request_charge", rounded(charge)},
-          {"at_most", rounded(at_most)},
+  return {{"request_charge", partitioning::rounded_charge(charge)},
+          {"at_most", partitioning::rounded_charge(at_most)},
           {"keys_examined", keys},
           {"documents_examined", documents},
           {"exact_rows", exact_rows}};

@@ -1,7 +1,8 @@
 #include "query/plan/explain.h"
 
-#include <cmath>
 #include <utility>
+
+#include "partitioning/throughput/request_charge.h"
 
 namespace octavo::query {
 
@@ -72,16 +73,12 @@ json::object branch_json(const Branch& branch) {
   return shown;
 }
 
-double rounded(double charge) {
-  return std::round(charge * 100) / 100;
-}
-
 json::object explain_plan(const Plan& plan) {
   json::array branches;
   for (const Branch& branch : plan.branches) branches.push_back(branch_json(branch));
   return {{"branches", std::move(branches)},
-          {"expected_charge", rounded(plan.expected)},
-          {"charge_at_most", rounded(plan.most)},
+          {"expected_charge", partitioning::rounded_charge(plan.expected)},
+          {"charge_at_most", partitioning::rounded_charge(plan.most)},
           {"sorts_in_memory", plan.sort_in_memory}};
 }
 
@@ -99,8 +96,8 @@ json::object explain_candidate(const Candidate& candidate) {
                         {"ranking", candidate.ranking},
                         {"covering", candidate.index ? json::value(candidate.covering) : json::value(nullptr)}};
   if (candidate.usable) {
-    analysis["expected_charge"] = rounded(candidate.expected);
-    analysis["charge_at_most"] = rounded(candidate.most);
+    analysis["expected_charge"] = partitioning::rounded_charge(candidate.expected);
+    analysis["charge_at_most"] = partitioning::rounded_charge(candidate.most);
     analysis["estimated_rows"] = candidate.rows;
     analysis["estimated_rows_exact"] = candidate.rows_exact;
     analysis["serves_sort"] = candidate.serves_sort;

@@ -99,4 +99,6 @@ TEST_CASE("charges are shown with two decimals") {
   CHECK(format_charge(5.294) == "5.29");
   CHECK(format_charge(2063.546) == "2063.55");
   CHECK(format_charge(-1) == "0.00");
+  CHECK(rounded_charge(5.294) == 5.29);
+  CHECK(rounded_charge(2063.546) == 2063.55);
 }
