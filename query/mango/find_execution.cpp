@@ -20,12 +20,11 @@ using partitioning::ScanState;
 
 FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
                              std::shared_ptr<const PreparedFind> prepared, std::string partition_key,
-                             std::size_t sort_bytes_max, std::chrono::steady_clock::time_point started)
+                             std::size_t sort_bytes_max)
     : database_(std::move(database)),
       prepared_(std::move(prepared)),
       scope_{.partition_key = std::move(partition_key)},
       sort_bytes_max_(sort_bytes_max),
-      started_(started),
       documents_expire_(database_->has_time_to_live()),
       skip_left_(prepared_->request.skip),
       limit_left_(prepared_->request.limit) {

@@ -22,20 +22,18 @@ namespace octavo::query {
 /// A slice ends when this much output waits to be sent.
 inline constexpr std::size_t find_output_bytes_max = 64 * 1024;
 
-/// One run of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and
-/// continues by key, so a slow client pins nothing and does not delay writers; documents that change meanwhile are seen
-/// as they are when they are reached. If several plans take turns (plan_turns.h), each continues where it was, and
-/// skips what the others have returned (walked_part.h).
+/// One run of a query: reads slice by slice and writes each result, a document or a row, as JSON text. Between slices
+/// it holds no snapshot and continues by key, so a slow client pins nothing and does not delay writers; documents that
+/// change meanwhile are seen as they are when they are reached. If several plans take turns (plan_turns.h), each
+/// continues where it was, and skips what the others have returned (walked_part.h).
 ///
 /// One thread at a time; each slice may run on another one. Memory: the output of one slice, and up to `sort_bytes_max`
 /// for the rows of a sort in memory that may still be in the result, or for the groups of an aggregation.
 class FindExecution {
  public:
-  /// `partition_key`: from the request's URL or body; empty for the whole database. `started`: when the request
-  /// arrived, for its execution time.
+  /// `partition_key`: from the request's URL or body; empty for the whole database.
   FindExecution(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const PreparedFind> prepared,
-                std::string partition_key, std::size_t sort_bytes_max,
-                std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now());
+                std::string partition_key, std::size_t sort_bytes_max);
 
   /// Runs one slice: appends results to output(), separated by commas. Ends early when there is much output. Errors:
   /// no_usable_index if a sort exceeds its memory; those of the storage.
@@ -51,12 +49,15 @@ class FindExecution {
   /// page cannot end here, call run() again.
   bool stop();
 
+  const PreparedFind& prepared() const { return *prepared_; }
+
   /// Results that were written and not taken yet; the caller may empty it between slices.
   std::string& output() { return output_; }
   const WalkStatistics& statistics() const { return statistics_; }
-
-  /// The members that follow the documents: count, bookmark, execution_stats, warning; each with a comma before it.
-  void append_tail(std::string& out) const;
+  /// After the last slice: where the next page begins. nullopt: the page has passed nothing, or is an aggregation.
+  std::optional<std::string> next_bookmark() const;
+  /// After the last slice: the number of groups, or of documents without groups, if the request has `count`.
+  std::optional<std::uint64_t> count() const;
 
  private:
   friend class PlanWalk;
@@ -125,7 +126,6 @@ class FindExecution {
   std::shared_ptr<const PreparedFind> prepared_;
   QueryScope scope_;
   std::size_t sort_bytes_max_;
-  std::chrono::steady_clock::time_point started_;
   const bool documents_expire_;  ///< documents can expire: an index entry does not show whether its document has
 
   std::size_t plan_ = 0;                         ///< the one that runs

@@ -1,11 +1,11 @@
 // Makes results of the matching documents of a _find: at once, or at the end if they are sorted or aggregated.
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "base/json_writer.h"
 #include "query/collation/sort_key.h"
@@ -19,8 +19,6 @@ namespace octavo::query {
 namespace {
 
 using partitioning::ScanState;
-
-constexpr double kScanWarningRatio = 10;  // CouchDB's index_scan_warning_threshold
 
 // A view, as it is appended for each result: its size need not be counted.
 constexpr std::string_view result_separator = ",\n";
@@ -215,65 +213,34 @@ ScanState FindExecution::write_sorted() {
   return ScanState::done;
 }
 
-// --- tail ---
+// --- the end of a page ---
 
-void FindExecution::append_tail(std::string& out) const {
-  const FindRequest& request = prepared_->request;
-  if (aggregator_ && request.aggregation->count) {
-    out += ",\n\"count\":";
-    append_json_number(out, aggregator_->count());
-  }
-  out += ",\n\"bookmark\":";
-  if (last_) {
-    Bookmark bookmark = *last_;
-    const Plan& by = prepared_->plans[last_plan_];
-    if (!by.sort_in_memory) {
-      if (by.branches.size() > 1) {
-        bookmark.kind = Bookmark::Kind::combined;
-      } else {
-        bookmark.kind = by.uses_primary() ? Bookmark::Kind::primary : Bookmark::Kind::index;
-      }
-      // The documents themselves are only described as a side of a union: another side may lose its index.
-      if (const auto& index = by.branches[bookmark.branch].index) {
-        bookmark.index = describe_index(*index->definition, by.descending);
-      } else if (by.branches.size() > 1) {
-        GoneIndex documents;
-        documents.down = by.descending;
-        bookmark.index = documents.to_text();
-      }
+std::optional<std::string> FindExecution::next_bookmark() const {
+  if (!last_) return std::nullopt;
+  Bookmark bookmark = *last_;
+  const Plan& by = prepared_->plans[last_plan_];
+  if (!by.sort_in_memory) {
+    if (by.branches.size() > 1) {
+      bookmark.kind = Bookmark::Kind::combined;
+    } else {
+      bookmark.kind = by.uses_primary() ? Bookmark::Kind::primary : Bookmark::Kind::index;
     }
-    add_turns(bookmark);
-    append_json_string(out, bookmark.encode());
-  } else {
-    append_json_string(out, request.bookmark ? *request.bookmark : std::string("nil"));
+    // The documents themselves are only described as a side of a union: another side may lose its index.
+    if (const auto& index = by.branches[bookmark.branch].index) {
+      bookmark.index = describe_index(*index->definition, by.descending);
+    } else if (by.branches.size() > 1) {
+      GoneIndex documents;
+      documents.down = by.descending;
+      bookmark.index = documents.to_text();
+    }
   }
-  if (request.execution_stats) {
-    // With r > 1 every document counts as read by quorum, though one copy is the quorum of a single server.
-    const bool quorum = request.r > 1;
-    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started_;
-    fmt::format_to(std::back_inserter(out),
-                   ",\n\"execution_stats\":{{\"total_keys_examined\":{},\"total_docs_examined\":{},"
-                   "\"total_quorum_docs_examined\":{},\"results_returned\":{},\"execution_time_ms\":{:.3f}}}",
-                   statistics_.keys_examined, quorum ? 0 : statistics_.documents_examined,
-                   quorum ? statistics_.documents_examined : 0, statistics_.results_returned, elapsed.count());
-  }
-  std::string warning;
-  for (const std::string& line : prepared_->plans[0].warnings) {
-    if (!warning.empty()) warning += '\n';
-    warning += line;
-  }
-  const double ratio = static_cast<double>(statistics_.documents_examined) /
-                       static_cast<double>(std::max<std::uint64_t>(1, statistics_.results_returned));
-  if (ratio > kScanWarningRatio && !aggregator_) {
-    if (!warning.empty()) warning += '\n';
-    warning +=
-        "The number of documents examined is high in proportion to the number of results returned. Consider adding a "
-        "more specific index to improve this.";
-  }
-  if (!warning.empty()) {
-    out += ",\n\"warning\":";
-    append_json_string(out, warning);
-  }
+  add_turns(bookmark);
+  return bookmark.encode();
+}
+
+std::optional<std::uint64_t> FindExecution::count() const {
+  if (!aggregator_ || !prepared_->request.aggregation->count) return std::nullopt;
+  return aggregator_->count();
 }
 
 }  // namespace octavo::query

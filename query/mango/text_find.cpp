@@ -133,7 +133,8 @@ class TextFindRun {
     OCTAVO_TRY(const auto snapshot, database_.snapshot_for_document(id));
     OCTAVO_TRY(const auto document, snapshot.find(id));
     if (!document || document->deleted) return false;
-    ++page_.documents_examined;
+    ++page_.statistics.documents_examined;
+    page_.statistics.document_bytes += document->body.size();
     OCTAVO_TRY(const auto body, parser_.parse(document->body));
     const std::string revision = document->revision.to_string();
     MatchBudget budget(match_steps_per_document_max);
@@ -148,7 +149,7 @@ class TextFindRun {
   }
 
   void append(std::string& out) {
-    if (page_.results_returned++ > 0) out += ",\n";
+    if (page_.statistics.results_returned++ > 0) out += ",\n";
     if (projection_.whole()) {
       out += text_;
     } else {

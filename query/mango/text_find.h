@@ -14,6 +14,7 @@
 #include "query/mango/text_selector.h"
 #include "query/search/search_index.h"
 #include "query/search/text_index.h"
+#include "query/walk/plan_walk.h"
 
 namespace octavo::query::search {
 
@@ -45,9 +46,8 @@ Expected<std::optional<TextFind>> plan_text_find(const FeedIndexCatalog& catalog
 
 /// What a search returned, beside the documents.
 struct TextFindPage {
-  SearchBookmark bookmark;  ///< after the last hit that was examined
-  std::uint64_t documents_examined = 0;
-  std::uint64_t results_returned = 0;
+  SearchBookmark bookmark;    ///< after the last hit that was examined
+  WalkStatistics statistics;  ///< without keys: Lucene does not count them
 };
 
 /// Runs `find` on a worker, after the index has reached `at_least`, and appends the documents to `out`, separated by

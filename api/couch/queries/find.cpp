@@ -1,11 +1,14 @@
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
 #include <boost/json.hpp>
-#include <fmt/format.h>
 
 #include "api/couch/auth/users_database.h"
 #include "api/couch/call/json_reply.h"
@@ -40,11 +43,35 @@ namespace {
 constexpr std::chrono::seconds kTextIndexWaitMax{60};
 constexpr std::chrono::seconds kTextFindTimeMax{10};
 
+void append_bookmark(std::string& out, std::string_view bookmark) {
+  out += ",\n\"bookmark\":";
+  append_json_string(out, bookmark);
+}
+
+/// What the user should know of a page: one warning a line; empty if there are no warnings.
+std::string warnings_of(const query::PreparedFind& find, const query::WalkStatistics& read) {
+  constexpr double scan_ratio_max = 10;  // CouchDB's index_scan_warning_threshold
+  std::string text;
+  const auto add = [&text](std::string_view warning) {
+    if (!text.empty()) text += '\n';
+    text += warning;
+  };
+  for (const std::string& warning : find.plans[0].warnings) add(warning);
+  const double ratio = static_cast<double>(read.documents_examined) /
+                       static_cast<double>(std::max<std::uint64_t>(1, read.results_returned));
+  if (ratio > scan_ratio_max && !find.request.aggregation) {
+    add("The number of documents examined is high in proportion to the number of results returned. Consider adding a "
+        "more specific index to improve this.");
+  }
+  return text;
+}
+
 /// A query of `_find` that runs.
 struct RunningFind {
   query::FindExecution execution;
   partitioning::ScanWork work;  ///< the part of the work that is known before reading
   bool is_long = false;         ///< the request is long, so it may test each document for a long time
+  std::chrono::steady_clock::time_point started;
 
   bool may_take_long() const { return is_long; }
   static bool runs_functions() { return false; }
@@ -57,28 +84,30 @@ struct RunningFind {
     all.result_bytes = bytes;
     return partitioning::charge_of_scan(all);
   }
-  void append_tail(std::string& out) const { execution.append_tail(out); }
+  void append_tail(std::string& out) const {
+    const query::PreparedFind& find = execution.prepared();
+    if (const auto count = execution.count()) {
+      out += ",\n\"count\":";
+      append_json_number(out, *count);
+    }
+    const std::optional<std::string> next = execution.next_bookmark();
+    const std::optional<std::string>& bookmark = next ? next : find.request.bookmark;
+    append_bookmark(out, bookmark ? std::string_view(*bookmark) : "nil");
+    // With r > 1 every document counts as read by quorum, though one copy is the quorum of a single server.
+    if (find.request.execution_stats) {
+      append_execution_stats(out, execution.statistics(), find.request.r > 1, started);
+    }
+    if (const std::string warnings = warnings_of(find, execution.statistics()); !warnings.empty()) {
+      out += ",\n\"warning\":";
+      append_json_string(out, warnings);
+    }
+  }
 };
 
 /// Runs `work`, which parses, plans or shows a request; on a worker if the request is long.
 template <class Work>
 Task<std::invoke_result_t<Work&>> work_on_find_body(const Call& call, Work work) {
   return work_on_body(call, std::move(work), query::find_inline_bytes_max + 1);
-}
-
-/// The members that follow the documents of a text index.
-void append_text_tail(std::string& out, const query::search::TextFindPage& page, bool with_statistics,
-                      std::chrono::steady_clock::time_point started) {
-  out += "\n],\n\"bookmark\":";
-  append_json_string(out, page.bookmark.encode());
-  if (with_statistics) {
-    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started;
-    out += fmt::format(
-        ",\n\"execution_stats\":{{\"total_keys_examined\":0,\"total_docs_examined\":{},"
-        "\"total_quorum_docs_examined\":0,\"results_returned\":{},\"execution_time_ms\":{:.3f}}}",
-        page.documents_examined, page.results_returned, elapsed.count());
-  }
-  out += "}\n";
 }
 
 Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
@@ -106,7 +135,10 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
     // After an error the index may have returned to its last commit; then it must catch up again.
   } while (!page && page.error().code == ErrorCode::index_went_back);
   if (!page) co_return std::unexpected(std::move(page).error());
-  append_text_tail(reply.body, *page, find.request.execution_stats, started);
+  reply.body += "\n]";
+  append_bookmark(reply.body, page->bookmark.encode());
+  if (find.request.execution_stats) append_execution_stats(reply.body, page->statistics, false, started);
+  reply.body += "}\n";
   co_return reply;
 }
 
@@ -160,10 +192,11 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   const auto work = query::scan_work_of(*call.database, *prepared, !partition.empty());
   const bool is_long = call.request.body.size() > query::find_inline_bytes_max ||
                        query::cost_grows_with_document(prepared->request.selector);
-  RunningFind running{.execution = {call.database, std::move(prepared), std::move(partition),
-                                    call.services.settings.sort_bytes_max, started},
-                      .work = work,
-                      .is_long = is_long};
+  RunningFind running{
+      .execution = {call.database, std::move(prepared), std::move(partition), call.services.settings.sort_bytes_max},
+      .work = work,
+      .is_long = is_long,
+      .started = started};
   if (most) running.execution.make_stoppable(*most, partitioning::charge_of_scan(work));
   auto producer = std::make_unique<QueryReply<RunningFind>>(std::move(running), most);
   co_return co_await sliced_reply(call, std::move(producer), call.scope_of(partition_key));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,8 +12,14 @@
 #include "base/error.h"
 #include "partitioning/scan.h"
 #include "partitioning/throughput/request_charge.h"
+#include "query/walk/plan_walk.h"
 
 namespace octavo::api::couch {
+
+/// Appends the member `execution_stats` with a comma before it. `by_quorum`: whether documents count as read from a
+/// quorum of copies; nullopt: the reply has no member for that. `started`: when the request arrived.
+void append_execution_stats(std::string& out, const query::WalkStatistics& read, std::optional<bool> by_quorum,
+                            std::chrono::steady_clock::time_point started);
 
 /// `{"docs":[…],"bookmark":…,…}` around the results of `_find` or `_sql`.
 ///

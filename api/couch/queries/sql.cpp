@@ -126,14 +126,7 @@ struct RunningSql {
     } else {
       out += "null";
     }
-    if (!with_statistics) return;
-    const auto& statistics = execution.statistics();
-    const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - started;
-    fmt::format_to(std::back_inserter(out),
-                   ",\n\"execution_stats\":{{\"total_keys_examined\":{},\"total_docs_examined\":{},"
-                   "\"results_returned\":{},\"execution_time_ms\":{:.3f}}}",
-                   statistics.keys_examined, statistics.documents_examined, statistics.results_returned,
-                   elapsed.count());
+    if (with_statistics) append_execution_stats(out, execution.statistics(), std::nullopt, started);
   }
 };
 

@@ -65,3 +65,46 @@ TEST_CASE("a query that lists too many values is refused") {
     CHECK(text(refused.json(), "reason") == "Selector lists over 100000 values in $in, $nin and $all");
   }
 }
+
+TEST_CASE("a page of documents is followed by its bookmark, its statistics and its warnings") {
+  FindApi subject;
+  for (int i = 0; i < 13; ++i) subject.couch.put("/db/other" + std::to_string(i), R"({"name":"Eve"})");
+  const auto reply =
+      subject.couch.post("/db/_find", R"({"selector":{"name":"Ann"},"bookmark":"nil","execution_stats":true})");
+  CHECK(reply.body.starts_with("{\"docs\":[\n{\"_id\":\"a\","));
+  CHECK(reply.body.find("}\n],\n\"bookmark\":\"") != std::string::npos);
+  CHECK(reply.body.ends_with("\"}\n"));
+  const auto shown = reply.json();
+  CHECK(shown.at("bookmark") != "nil");
+  CHECK(shown.at("execution_stats").at("total_docs_examined") == 15);
+  CHECK(shown.at("execution_stats").at("total_quorum_docs_examined") == 0);
+  CHECK(shown.at("execution_stats").at("results_returned") == 1);
+  CHECK(shown.at("execution_stats").at("execution_time_ms").is_number());
+  CHECK(shown.at("warning") ==
+        "No matching index found, create an index to optimize query time.\n"
+        "The number of documents examined is high in proportion to the number of results returned. Consider adding a "
+        "more specific index to improve this.");
+  const auto by_quorum =
+      subject.couch.post("/db/_find", R"({"selector":{"name":"Ann"},"r":2,"execution_stats":true})").json();
+  CHECK(by_quorum.at("execution_stats").at("total_docs_examined") == 0);
+  CHECK(by_quorum.at("execution_stats").at("total_quorum_docs_examined") == 15);
+}
+
+TEST_CASE("a page without results has the bookmark of its request, or nil") {
+  FindApi subject;
+  CHECK(text(subject.couch.post("/db/_find", R"({"selector":{"name":"Eve"}})").json(), "bookmark") == "nil");
+  const auto all = subject.couch.post("/db/_find", R"({"selector":{"name":{"$gt":null}}})").json();
+  const std::string last = text(all, "bookmark");
+  CHECK(last != "nil");
+  const auto after =
+      subject.couch.post("/db/_find", R"({"selector":{"name":{"$gt":null}},"bookmark":")" + last + "\"}").json();
+  CHECK(after.at("docs").as_array().empty());
+  CHECK(text(after, "bookmark") == last);
+}
+
+TEST_CASE("a count of documents is a member of the reply") {
+  FindApi subject;
+  const auto reply = subject.couch.post("/db/_find", R"({"selector":{},"count":true})").json();
+  CHECK(reply.at("count") == 2);
+  CHECK(reply.at("docs").as_array().empty());
+}

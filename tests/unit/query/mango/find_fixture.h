@@ -52,14 +52,14 @@ class FindFixture {
     EngineFixture::put(*database, parsed->design_document, **body);
   }
 
-  /// The reply to a query, as JSON; an error as {"error":word or code,"reason":…}.
+  /// The reply to a query as JSON, with the names of CouchDB's replies; an error as {"error":word or code,"reason":…}.
   json::object find(std::string_view body, std::string partition = {}, std::size_t slice = 7) {
     auto prepared = run_task(query::prepare_find(indexes(), body, partition, false));
     if (!prepared) return error(prepared.error());
     auto current = run_task(query::wait_for_indexes(indexes(), *prepared));
     if (!current) return error(current.error());
     query::FindExecution execution(database, *prepared, partition, engine.settings().sort_bytes_max);
-    std::string text = "{\"docs\":[";
+    std::string text = "[";
     while (true) {
       const auto state = execution.run({slice});
       if (!state) return error(state.error());
@@ -67,10 +67,20 @@ class FindFixture {
       execution.output().clear();
       if (*state == partitioning::ScanState::done) break;
     }
-    text += "]";
-    execution.append_tail(text);
-    text += "}";
-    return json::parse(text).as_object();
+    const query::FindRequest& request = execution.prepared().request;
+    const query::WalkStatistics& read = execution.statistics();
+    json::object reply{{"docs", json::parse(text + "]")},
+                       {"bookmark", execution.next_bookmark().value_or(request.bookmark.value_or("nil"))},
+                       {"execution_stats", json::object{{"total_keys_examined", read.keys_examined},
+                                                        {"total_docs_examined", read.documents_examined},
+                                                        {"results_returned", read.results_returned}}}};
+    if (const auto count = execution.count()) reply["count"] = *count;
+    std::string warnings;
+    for (const std::string& warning : execution.prepared().plans[0].warnings) {
+      warnings += (warnings.empty() ? "" : "\n") + warning;
+    }
+    if (!warnings.empty()) reply["warning"] = warnings;
+    return reply;
   }
 
   /// Every page of a query, by bookmark; the documents' ids.
