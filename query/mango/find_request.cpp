@@ -151,35 +151,6 @@ PlanRequest FindRequest::plan_request() const {
   return plan;
 }
 
-json::object FindRequest::options_to_json() const {
-  json::array index;
-  for (const auto& part : use_index) index.push_back(json::string(part));
-  json::array names;
-  if (!aggregation) {
-    for (const auto& field : fields) names.push_back(json::string(field.text()));
-  }
-  json::object order;
-  for (const auto& field : sort) order[field.path.text()] = field.descending ? "desc" : "asc";
-  json::object options{{"use_index", std::move(index)},
-                       {"bookmark", bookmark ? *bookmark : std::string("nil")},
-                       {"limit", limit},
-                       {"skip", skip},
-                       {"sort", std::move(order)},
-                       {"fields", std::move(names)},
-                       {"partition", partition},
-                       {"r", r},
-                       {"conflicts", conflicts},
-                       {"stale", stale_ok ? json::value("ok") : json::value(false)},
-                       {"update", update},
-                       {"stable", stable},
-                       {"execution_stats", execution_stats},
-                       {"allow_fallback", allow_fallback}};
-  if (aggregation) {
-    for (const auto& option : aggregation->options) options[option.key()] = option.value();
-  }
-  return options;
-}
-
 Expected<FindRequest> parse_find_request(std::string_view body, std::string_view partition,
                                          std::uint64_t default_limit) {
   const auto parsed_body = parse_json(body);

@@ -49,8 +49,6 @@ struct FindRequest {
   std::uint64_t matches_needed() const;
   /// What the planner needs to know of it.
   PlanRequest plan_request() const;
-  /// The options in the form that `_explain` shows.
-  boost::json::object options_to_json() const;
 };
 
 /// Parses a request body. `partition` is the one in the URL, empty for the whole database. Errors: bad_request with

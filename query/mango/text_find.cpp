@@ -240,31 +240,4 @@ Expected<TextFindPage> run_text_find(const partitioning::Database& database, con
   return TextFindRun(database, find).run(std::move(search), out);
 }
 
-json::object TextFind::explain(const partitioning::Database& database) const {
-  json::array fields;
-  for (const FieldPath& field : request.fields) fields.push_back(json::string(field.text()));
-  json::value order = "relevance";
-  if (!sort.empty()) {
-    json::array keys;
-    for (const SortKey& key : sort) {
-      keys.push_back(json::string((key.descending ? "-" : "") + key.field +
-                                  (key.kind == SortKey::Kind::number ? "<number>" : "<string>")));
-    }
-    order = std::move(keys);
-  }
-  return json::object{{"dbname", database.name()},
-                      {"index", definition->to_json()},
-                      {"partitioned", database.partitioned()},
-                      {"selector", request.text_selector ? *request.text_selector : request.selector.to_json()},
-                      {"opts", request.options_to_json()},
-                      {"limit", std::min(request.limit, find_text_limit_max)},
-                      {"skip", request.skip},
-                      {"fields", std::move(fields)},
-                      {"index_candidates", json::array{}},
-                      {"selector_hints", json::array{}},
-                      {"query", query.text},
-                      {"partition", request.partition.empty() ? json::value(nullptr) : json::value(request.partition)},
-                      {"sort", std::move(order)}};
-}
-
 }  // namespace octavo::query::search

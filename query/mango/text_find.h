@@ -26,9 +26,6 @@ struct TextFind {
   TextQuery query;
   std::vector<SortKey> sort;
   std::optional<SearchBookmark> bookmark;
-
-  /// The reply of `_explain`.
-  boost::json::object explain(const partitioning::Database& database) const;
 };
 
 /// The text indexes of a database, ordered by design document and name.

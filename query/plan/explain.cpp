@@ -88,23 +88,6 @@ json::object explain_index(const std::optional<IndexView>& index) {
   return index ? index->definition->to_json() : primary_index_to_json();
 }
 
-json::object explain_candidate(const Candidate& candidate) {
-  json::object reason{{"name", candidate.reason}};
-  if (!candidate.detail.empty()) reason["detail"] = candidate.detail;
-  json::object analysis{{"usable", candidate.usable},
-                        {"reasons", json::array{std::move(reason)}},
-                        {"ranking", candidate.ranking},
-                        {"covering", candidate.index ? json::value(candidate.covering) : json::value(nullptr)}};
-  if (candidate.usable) {
-    analysis["expected_charge"] = partitioning::rounded_charge(candidate.expected);
-    analysis["charge_at_most"] = partitioning::rounded_charge(candidate.most);
-    analysis["estimated_rows"] = candidate.rows;
-    analysis["estimated_rows_exact"] = candidate.rows_exact;
-    analysis["serves_sort"] = candidate.serves_sort;
-  }
-  return json::object{{"index", explain_index(candidate.index)}, {"analysis", std::move(analysis)}};
-}
-
 json::object explain_plans(std::span<const Plan> plans, std::size_t sure) {
   json::object shown = explain_plan(plans[0]);
   json::array warnings;

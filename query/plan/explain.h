@@ -17,7 +17,4 @@ boost::json::object explain_plans(std::span<const Plan> plans, std::size_t sure)
 /// The definition of an index; absent: the primary index.
 boost::json::object explain_index(const std::optional<IndexView>& index);
 
-/// An index that was examined, with its rows and charges, and why the plans use it or not.
-boost::json::object explain_candidate(const Candidate& candidate);
-
 }  // namespace octavo::query

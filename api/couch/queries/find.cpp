@@ -17,6 +17,7 @@
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/call/sliced_reply.h"
 #include "api/couch/queries/dry_run.h"
+#include "api/couch/queries/find_explain.h"
 #include "api/couch/queries/query_reply.h"
 #include "api/couch/queries/routes.h"
 #include "api/http/charge_limit.h"
@@ -24,10 +25,10 @@
 #include "partitioning/engine.h"
 #include "partitioning/throughput/request_charge.h"
 #include "query/database/database_services.h"
+#include "query/json/large_integer.h"
 #include "query/mango/find_charge.h"
 #include "query/mango/find_choice.h"
 #include "query/mango/find_execution.h"
-#include "query/mango/find_explain.h"
 #include "query/mango/prepared_find.h"
 #include "query/mango/text_find.h"
 #include "query/plan/charge_estimate.h"
@@ -152,8 +153,7 @@ Expected<Reply> dry_run(const Call& call, const query::PreparedFind& find, const
   OCTAVO_TRY(const auto estimate,
              query::estimate_charge(find.plans, find.sure, statistics, scope, wanted, request.aggregation.has_value(),
                                     query::scan_work_of(database, find, !partition.empty())));
-  auto reply = query::explain(request, find.plans, find.sure, find.candidates, database.name(), database.partitioned());
-  return dry_run_reply(std::move(reply), estimate);
+  return dry_run_reply(explain_find(database, find), estimate);
 }
 
 Task<Expected<Reply>> run_find(Call& call, std::string partition) {
@@ -209,14 +209,13 @@ Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
   OCTAVO_CO_TRY(const auto choice, co_await query::choose_find(services->indexes(), services->feed_indexes(),
                                                                call.request.body, std::move(partition), true));
   if (const auto* by_text = std::get_if<query::search::TextFind>(&choice)) {
-    const auto show = [&] { return json_reply(by_text->explain(*call.database)); };
+    const auto show = [&] { return json_reply(explain_find(*call.database, *by_text)); };
     co_return co_await work_on_find_body(call, show);
   }
   const query::PreparedFind& find = *std::get<std::shared_ptr<const query::PreparedFind>>(choice);
   const auto show = [&] {
     Reply reply;
-    reply.body = query::serialize_json(query::explain(find.request, find.plans, find.sure, find.candidates,
-                                                      call.database->name(), call.database->partitioned()));
+    reply.body = query::serialize_json(explain_find(*call.database, find));
     reply.body += '\n';
     return reply;
   };

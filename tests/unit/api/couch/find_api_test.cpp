@@ -48,6 +48,47 @@ TEST_CASE("a long query can be explained, and its charge estimated") {
   CHECK(subject.couch.post("/db/_find", query, {{"Prefer", "dry-run"}}).status == 200);
 }
 
+TEST_CASE("_explain shows the request, its plan, and why other indexes are not used") {
+  FindApi subject;
+  const auto index = subject.couch.post("/db/_index", R"({"index":{"fields":["age"]},"ddoc":"ages","name":"by-age"})");
+  REQUIRE(index.status == 200);
+  const auto reply = subject.couch.post("/db/_explain", R"({"selector":{"name":"Ann"},"fields":["name"],"limit":5})");
+  REQUIRE(reply.status == 200);
+  const auto shown = reply.json();
+  CHECK(shown.at("dbname") == "db");
+  CHECK(shown.at("index").at("name") == "_all_docs");
+  CHECK(shown.at("selector") == boost::json::parse(R"({"name":{"$eq":"Ann"}})"));
+  CHECK(shown.at("fields") == boost::json::parse(R"(["name"])"));
+  CHECK(shown.at("opts").at("fields") == shown.at("fields"));
+  CHECK(shown.at("opts").at("limit") == 5);
+  CHECK(shown.at("opts").at("bookmark") == "nil");
+  CHECK(shown.at("mrargs").at("include_docs") == true);
+  CHECK(shown.at("mrargs").at("direction") == "fwd");
+  CHECK(shown.at("covering") == false);
+  CHECK(shown.at("selector_hints").at(0).at("indexable_fields") == shown.at("fields"));
+  CHECK(shown.at("plan").at("branches").at(0).at("tests_documents") == true);
+  REQUIRE(shown.at("index_candidates").as_array().size() == 1);
+  const auto& candidate = shown.at("index_candidates").at(0);
+  CHECK(candidate.at("index").at("name") == "by-age");
+  CHECK(candidate.at("analysis").at("usable") == false);
+  CHECK(candidate.at("analysis").at("reasons").at(0).at("name") == "field_mismatch");
+}
+
+TEST_CASE("_explain of a request for a text index shows its query") {
+  FindApi subject;
+  const auto index = subject.couch.post("/db/_index", R"({"index":{},"ddoc":"texts","name":"all","type":"text"})");
+  REQUIRE(index.status == 200);
+  const auto shown =
+      subject.couch.post("/db/_explain", R"({"selector":{"$text":"ann"},"limit":1000,"sort":[{"age:number":"desc"}]})")
+          .json();
+  CHECK(shown.at("index").at("type") == "text");
+  CHECK(shown.at("selector") == boost::json::parse(R"({"$text":"ann"})"));
+  CHECK(shown.at("opts").at("limit") == 1000);
+  CHECK(shown.at("limit") == 200);
+  CHECK(shown.at("sort") == boost::json::parse(R"(["-age:number<number>"])"));
+  CHECK(shown.at("partition").is_null());
+}
+
 TEST_CASE("a long query that makes no sense is refused like a short one") {
   FindApi subject;
   const std::string padding(200'000, ' ');
