@@ -74,12 +74,8 @@ Expected<ContainerDefinition> ContainerDefinition::from_stored(std::string_view 
   auto value = query::parse_json(text);
   if (!value || !value->is_object()) return damaged();
   const auto& stored = value->get_object();
-  const auto text_of = [&](std::string_view name) {
-    const auto* member = stored.if_contains(name);
-    return member != nullptr && member->is_string() ? std::string(member->get_string()) : std::string();
-  };
   const auto* resource = stored.if_contains("resource");
-  const auto rid = parse_rid(text_of("rid"));
+  const auto rid = parse_rid(query::text_member(stored, "rid"));
   if (resource == nullptr || !resource->is_object() || !rid || rid->size() != 8) return damaged();
   ContainerDefinition definition;
   definition.resource = resource->get_object();
@@ -87,14 +83,14 @@ Expected<ContainerDefinition> ContainerDefinition::from_stored(std::string_view 
   // Earlier versions stored computed properties without checking them: invalid ones are ignored.
   if (!read_computed_properties(definition)) definition.computed = nullptr;
   definition.rid = *rid;
-  definition.etag = text_of("etag");
+  definition.etag = query::text_member(stored, "etag");
   const auto* modified = stored.if_contains("modified_s");
   definition.modified_s = modified != nullptr && modified->is_int64() ? modified->get_int64() : 0;
   if (const auto* throughput = stored.if_contains("throughput")) {
     definition.throughput = throughput_from_json(*throughput);
   }
-  definition.offer_rid = text_of("offer_rid");
-  definition.offer_etag = text_of("offer_etag");
+  definition.offer_rid = query::text_member(stored, "offer_rid");
+  definition.offer_etag = query::text_member(stored, "offer_etag");
   return definition;
 }
 

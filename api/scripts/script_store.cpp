@@ -44,10 +44,7 @@ Expected<Script> decode(std::string_view text) {
   OCTAVO_TRY(const auto value, query::parse_json(text));
   const auto* object = value.if_object();
   if (object == nullptr) return fail(ErrorCode::corrupted, "A stored function in the catalog is damaged.");
-  const auto string = [&](std::string_view name) {
-    const auto* member = object->if_contains(name);
-    return member != nullptr && member->is_string() ? std::string(member->get_string()) : std::string();
-  };
+  const auto string = [object](std::string_view name) { return query::text_member(*object, name); };
   Script script{.id = string("id"),
                 .body = string("body"),
                 .rid = string("_rid"),

@@ -223,6 +223,11 @@ Expected<boost::json::value> parse_json(std::string_view text, LargeIntegers int
   return parser.handler().release();
 }
 
+std::string text_member(const boost::json::object& object, std::string_view name) {
+  const auto* member = object.if_contains(name);
+  return member != nullptr && member->is_string() ? std::string(member->get_string()) : std::string();
+}
+
 std::string json_for_message(const boost::json::value& value) {
   return value.is_double() ? fmt::format("{}", value.get_double()) : boost::json::serialize(value);
 }

@@ -39,6 +39,9 @@ class DocumentParser {
 /// "invalid UTF-8 JSON: …".
 Expected<boost::json::value> parse_json(std::string_view text, LargeIntegers integers = LargeIntegers::rounded);
 
+/// The string of a member; empty if the object has no such member, or it is not a string.
+std::string text_member(const boost::json::object& object, std::string_view name);
+
 /// A value for a message: JSON, but with numbers as people write them (`1.5`, not `1.5E0`).
 std::string json_for_message(const boost::json::value& value);
 

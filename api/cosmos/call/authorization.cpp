@@ -72,11 +72,6 @@ std::string_view field(std::string_view token, std::string_view name) {
   return {};
 }
 
-std::string member(const boost::json::object& object, std::string_view name) {
-  const auto* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
 }  // namespace
 
 std::string text_to_sign(std::string_view verb, std::string_view type, std::string_view link, std::string_view ms_date,
@@ -247,15 +242,16 @@ Expected<void> Authorization::check_token(const Request& request, const Resource
                 "The authorization token is not valid at the current time: the resource token "
                 "has expired.");
   }
-  OCTAVO_TRY(const auto permission, engine_.catalog().fact("cosmos_permissions_by_rid", member(grant, "rid")));
+  OCTAVO_TRY(const auto permission,
+             engine_.catalog().fact("cosmos_permissions_by_rid", query::text_member(grant, "rid")));
   if (!permission) return fail(ErrorCode::forbidden, "The permission of this resource token was deleted.");
-  if (member(grant, "container") != container_of_link(member(grant, "link"))) {
+  if (query::text_member(grant, "container") != container_of_link(query::text_member(grant, "link"))) {
     return fail(ErrorCode::forbidden, "The container of this resource token was deleted: read the permission again.");
   }
-  if (member(grant, "mode") != "All" && !reads) {
+  if (query::text_member(grant, "mode") != "All" && !reads) {
     return fail(ErrorCode::forbidden, "The permission of this resource token allows reading only.");
   }
-  return check_reach(request, path, member(grant, "link"), member(grant, "key"), reads);
+  return check_reach(request, path, query::text_member(grant, "link"), query::text_member(grant, "key"), reads);
 }
 
 Expected<void> Authorization::check_reach(const Request& request, const ResourcePath& path, const std::string& link,

@@ -19,11 +19,6 @@ namespace json = boost::json;
 constexpr std::size_t kNameBytesMax = 240;  // of a database: the name is part of keys of the catalog
 constexpr std::uint32_t kThroughputPerPartitionMax = partitioning::partition_throughput_max;
 
-std::string text_of(const json::object& object, std::string_view name) {
-  const auto* member = object.if_contains(name);
-  return member != nullptr && member->is_string() ? std::string(member->get_string()) : std::string();
-}
-
 // Format (Cosmos DB database in the catalog):
 //   area "cosmos_databases", name id
 //   → JSON {"rid","etag","modified_s","offer_rid","offer_etag"} and, if it has throughput, "throughput"
@@ -32,19 +27,19 @@ Expected<DatabaseDefinition> read_database(std::string_view id, std::string_view
   auto value = query::parse_json(text);
   if (!value || !value->is_object()) return damaged();
   const auto& stored = value->get_object();
-  const auto rid = parse_rid(text_of(stored, "rid"));
+  const auto rid = parse_rid(query::text_member(stored, "rid"));
   if (!rid || rid->size() != 4) return damaged();
   DatabaseDefinition definition;
   definition.id = id;
   definition.rid = *rid;
-  definition.etag = text_of(stored, "etag");
+  definition.etag = query::text_member(stored, "etag");
   const auto* modified = stored.if_contains("modified_s");
   definition.modified_s = modified != nullptr && modified->is_int64() ? modified->get_int64() : 0;
   if (const auto* throughput = stored.if_contains("throughput")) {
     definition.throughput = throughput_from_json(*throughput);
   }
-  definition.offer_rid = text_of(stored, "offer_rid");
-  definition.offer_etag = text_of(stored, "offer_etag");
+  definition.offer_rid = query::text_member(stored, "offer_rid");
+  definition.offer_etag = query::text_member(stored, "offer_etag");
   return definition;
 }
 

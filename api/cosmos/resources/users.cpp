@@ -49,11 +49,6 @@ std::string name_prefix(const Call& call) {
   return is_permission(call) ? call.path.database + '/' + call.path.owner + '/' : call.path.database + '/';
 }
 
-std::string string_of(const json::object& object, std::string_view name) {
-  const auto* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
 Expected<std::int64_t> token_lifetime_s(const Request& request) {
   const auto header = request.header("x-ms-documentdb-expiry-seconds");
   if (!header || header->empty()) return kTokenLifetimeDefault_s;
@@ -74,9 +69,9 @@ Expected<std::string> shown(const Call& call, std::string_view text) {
     const std::int64_t until_s = unix_now_s() + lifetime_s;
     std::string key;
     if (const auto* value = resource.if_contains("resourcePartitionKey")) key = json::serialize(*value);
-    resource["_token"] =
-        call.services.authorization.resource_token(string_of(resource, "_rid"), string_of(resource, "permissionMode"),
-                                                   string_of(resource, "resource"), key, until_s);
+    resource["_token"] = call.services.authorization.resource_token(
+        query::text_member(resource, "_rid"), query::text_member(resource, "permissionMode"),
+        query::text_member(resource, "resource"), key, until_s);
   }
   return json::serialize(resource);
 }
@@ -110,11 +105,11 @@ Expected<std::string> named_link(const Registry& registry, const std::string& li
 
 Expected<json::object> checked_permission(const Registry& registry, const json::object& body) {
   json::object permission;
-  const std::string mode = string_of(body, "permissionMode");
+  const std::string mode = query::text_member(body, "permissionMode");
   if (mode != "All" && mode != "Read" && mode != "all" && mode != "read") {
     return fail(ErrorCode::bad_request, "permissionMode must be \"All\" or \"Read\".");
   }
-  std::string resource = string_of(body, "resource");
+  std::string resource = query::text_member(body, "resource");
   while (resource.starts_with('/')) resource.erase(0, 1);
   while (resource.ends_with('/')) resource.pop_back();
   if (!resource.starts_with(kDatabasesPart) ||
@@ -136,7 +131,7 @@ Expected<json::object> checked_permission(const Registry& registry, const json::
 // The `_etag` of a stored resource, with its quotes.
 Expected<std::string> etag_in(std::string_view text) {
   OCTAVO_TRY(const auto value, query::parse_json(text));
-  return string_of(value.get_object(), "_etag");
+  return query::text_member(value.get_object(), "_etag");
 }
 
 Expected<void> check_stored_etag(const Call& call, std::string_view stored) {
@@ -170,12 +165,13 @@ Expected<Owner> find_owner(Call& call) {
   OCTAVO_TRY(const auto user, catalog.fact(kUserArea, call.path.database + '/' + call.path.owner));
   if (!user) return no_owner();
   OCTAVO_TRY(const auto value, query::parse_json(*user));
-  return Owner{parse_rid(string_of(value.get_object(), "_rid")).value_or(""), string_of(value.get_object(), "_self")};
+  return Owner{parse_rid(query::text_member(value.get_object(), "_rid")).value_or(""),
+               query::text_member(value.get_object(), "_self")};
 }
 
 std::string rid_in(std::string_view stored) {
   const auto value = query::parse_json(stored);
-  return value && value->is_object() ? string_of(value->get_object(), "_rid") : std::string();
+  return value && value->is_object() ? query::text_member(value->get_object(), "_rid") : std::string();
 }
 
 // In this order, a crash leaves both names with one `_rid`, so the change can be repeated.
@@ -258,7 +254,7 @@ Expected<void> remove(Call& call) {
   const auto forget = [&](std::string_view permission, std::string_view text) -> Expected<void> {
     OCTAVO_TRY(const auto value, query::parse_json(text));
     // The entry for the token first: the token must not outlive its permission.
-    OCTAVO_TRY_VOID(catalog.erase_fact(kPermissionRidArea, string_of(value.get_object(), "_rid")));
+    OCTAVO_TRY_VOID(catalog.erase_fact(kPermissionRidArea, query::text_member(value.get_object(), "_rid")));
     return catalog.erase_fact(kPermissionArea, permission);
   };
   if (is_permission(call)) return forget(name, *before);

@@ -14,11 +14,6 @@ namespace {
 constexpr std::chrono::seconds recheck_after{1};
 constexpr std::size_t name_bytes_max = 512;
 
-std::string text_member(const boost::json::object& object, std::string_view name) {
-  const auto* value = object.if_contains({name.data(), name.size()});
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
-}
-
 std::optional<std::uint64_t> count_member(const boost::json::object& object, std::string_view name) {
   const auto* value = object.if_contains({name.data(), name.size()});
   if (value == nullptr || !value->is_number()) return std::nullopt;
@@ -30,16 +25,16 @@ std::optional<std::uint64_t> count_member(const boost::json::object& object, std
 
 void read_password(const boost::json::object& document, UserRecord& record) {
   StoredPassword stored;
-  const std::string scheme = text_member(document, "password_scheme");
-  stored.salt = text_member(document, "salt");
+  const std::string scheme = query::text_member(document, "password_scheme");
+  stored.salt = query::text_member(document, "salt");
   if (scheme.empty() || scheme == "simple") {
     stored.scheme = StoredPassword::Scheme::simple;
     stored.digest = crypto::Digest::sha1;
-    stored.derived_key = text_member(document, "password_sha");
+    stored.derived_key = query::text_member(document, "password_sha");
   } else if (scheme == "pbkdf2" || scheme == "simple+pbkdf2") {
     if (scheme != "pbkdf2") stored.scheme = StoredPassword::Scheme::simple_pbkdf2;
     // Documents written before this field existed use SHA-1.
-    const std::string prf = text_member(document, "pbkdf2_prf");
+    const std::string prf = query::text_member(document, "pbkdf2_prf");
     const auto digest = crypto::digest_from_name(prf.empty() ? "sha" : prf);
     const auto iterations = count_member(document, "iterations");
     if (!digest || !iterations || *iterations == 0) return;
@@ -49,7 +44,7 @@ void read_password(const boost::json::object& document, UserRecord& record) {
     }
     stored.digest = *digest;
     stored.iterations = static_cast<std::uint32_t>(*iterations);
-    stored.derived_key = text_member(document, "derived_key");
+    stored.derived_key = query::text_member(document, "derived_key");
   } else {
     return;
   }
@@ -66,7 +61,8 @@ std::optional<UserRecord> parse_user_document(std::string_view name, std::string
   const auto& document = parsed->get_object();
   UserRecord record;
   record.name = name;
-  if (text_member(document, "type") != "user" || text_member(document, "name") != name) return std::nullopt;
+  if (query::text_member(document, "type") != "user" || query::text_member(document, "name") != name)
+    return std::nullopt;
   if (const auto* roles = document.if_contains("roles"); roles != nullptr && roles->is_array()) {
     for (const auto& role : roles->get_array()) {
       if (!role.is_string()) continue;

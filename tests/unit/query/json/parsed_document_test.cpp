@@ -107,3 +107,11 @@ TEST_CASE("a number means the same in a request as in a document") {
     CHECK(request->as_double() == double(*parser.parse(number)));
   }
 }
+
+TEST_CASE("the text of a member is empty if there is no such string") {
+  const auto object = parse_json(R"({"a":"text","n":1,"o":{"a":"inner"}})")->as_object();
+  CHECK(text_member(object, "a") == "text");
+  CHECK(text_member(object, "n").empty());
+  CHECK(text_member(object, "o").empty());
+  CHECK(text_member(object, "none").empty());
+}
