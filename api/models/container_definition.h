@@ -20,7 +20,8 @@ namespace octavo::api::cosmos {
 
 class ItemShape;
 
-/// The area of the catalog with the databases of this API (resources/registry.cpp), which contain the containers.
+/// The area of the catalog with the databases of this API, which contain the containers
+/// (resources/database_definition.h).
 inline constexpr std::string_view database_area = "cosmos_databases";
 
 /// A container: its definition as sent by the client, checked and completed with Cosmos DB's defaults, and what the

@@ -8,7 +8,6 @@
 #include "base/digest.h"
 #include "base/encoding.h"
 #include "base/unix_time.h"
-#include "query/json/parsed_document.h"
 
 namespace octavo::api::cosmos {
 
@@ -18,30 +17,6 @@ namespace json = boost::json;
 
 constexpr std::size_t kNameBytesMax = 240;  // of a database: the name is part of keys of the catalog
 constexpr std::uint32_t kThroughputPerPartitionMax = partitioning::partition_throughput_max;
-
-// Format (Cosmos DB database in the catalog):
-//   area "cosmos_databases", name id
-//   → JSON {"rid","etag","modified_s","offer_rid","offer_etag"} and, if it has throughput, "throughput"
-Expected<DatabaseDefinition> read_database(std::string_view id, std::string_view text) {
-  const auto damaged = [] { return fail(ErrorCode::corrupted, "The stored definition of a database is damaged."); };
-  auto value = query::parse_json(text);
-  if (!value || !value->is_object()) return damaged();
-  const auto& stored = value->get_object();
-  const auto rid = parse_rid(query::text_member(stored, "rid"));
-  if (!rid || rid->size() != 4) return damaged();
-  DatabaseDefinition definition;
-  definition.id = id;
-  definition.rid = *rid;
-  definition.etag = query::text_member(stored, "etag");
-  const auto* modified = stored.if_contains("modified_s");
-  definition.modified_s = modified != nullptr && modified->is_int64() ? modified->get_int64() : 0;
-  if (const auto* throughput = stored.if_contains("throughput")) {
-    definition.throughput = throughput_from_json(*throughput);
-  }
-  definition.offer_rid = query::text_member(stored, "offer_rid");
-  definition.offer_etag = query::text_member(stored, "offer_etag");
-  return definition;
-}
 
 std::unexpected<Error> no_owner(std::string_view database) {
   return fail(ErrorCode::not_found,
@@ -54,64 +29,17 @@ Expected<void> check_etag(const std::optional<std::string>& wanted, std::string_
   return {};
 }
 
-Offer offer_of(const DatabaseDefinition& definition) {
-  return {definition.offer_rid,     definition.offer_etag, definition.self_link(),
-          show_rid(definition.rid), definition.id,         "",
-          *definition.throughput,   definition.modified_s};
-}
-
-Offer offer_of(std::string_view database, const ContainerDefinition& definition) {
-  return {definition.offer_rid,  definition.offer_etag, definition.self_link(), show_rid(definition.rid),
-          std::string(database), definition.id,         *definition.throughput, definition.modified_s};
-}
-
 }  // namespace
 
 std::string new_etag() {
   return crypto::hex_encode(crypto::random_bytes(8));
 }
 
-std::string DatabaseDefinition::self_link() const {
-  return "dbs/" + show_rid(rid) + "/";
-}
-
-std::string DatabaseDefinition::to_json() const {
-  return json::serialize(json::object{{"id", id},
-                                      {"_rid", show_rid(rid)},
-                                      {"_self", self_link()},
-                                      {"_etag", '"' + etag + '"'},
-                                      {"_colls", "colls/"},
-                                      {"_users", "users/"},
-                                      {"_ts", modified_s}});
-}
-
-std::string Offer::to_json() const {
-  json::object content{
-      {"offerThroughput", throughput.highest()},
-      {"offerIsRUPerMinuteThroughputEnabled", false},
-      {"offerMinimumThroughputParameters",
-       json::object{{"maxThroughputEverProvisioned", throughput.highest()}, {"maxConsumedStorageEverInKB", 0}}}};
-  if (throughput.autoscale_max != 0) {
-    content["offerThroughput"] = throughput.autoscale_max / 10;
-    content["offerAutopilotSettings"] = json::object{{"maxThroughput", throughput.autoscale_max}};
-  }
-  return json::serialize(json::object{{"resource", resource_link},
-                                      {"offerType", "Invalid"},
-                                      {"offerResourceId", resource_rid},
-                                      {"offerVersion", "V2"},
-                                      {"content", std::move(content)},
-                                      {"id", id},
-                                      {"_rid", id},
-                                      {"_self", "offers/" + id + "/"},
-                                      {"_etag", '"' + etag + '"'},
-                                      {"_ts", modified_s}});
-}
-
 Expected<std::optional<DatabaseDefinition>> Registry::database(std::string_view id) const {
   if (id.size() > kNameBytesMax) return std::nullopt;
   OCTAVO_TRY(const auto stored, engine_.catalog().fact(database_area, id));
   if (!stored) return std::nullopt;
-  OCTAVO_TRY(auto definition, read_database(id, *stored));
+  OCTAVO_TRY(auto definition, DatabaseDefinition::from_stored(id, *stored));
   return definition;
 }
 
@@ -121,20 +49,14 @@ Expected<std::vector<DatabaseDefinition>> Registry::databases(std::string_view a
   for (const auto& [id, text] : stored) {
     if (!after.empty() && id <= after) continue;
     if (definitions.size() == count_max) break;
-    OCTAVO_TRY(auto definition, read_database(id, text));
+    OCTAVO_TRY(auto definition, DatabaseDefinition::from_stored(id, text));
     definitions.push_back(std::move(definition));
   }
   return definitions;
 }
 
 Expected<void> Registry::store(const DatabaseDefinition& definition) {
-  json::object stored{{"rid", show_rid(definition.rid)},
-                      {"etag", definition.etag},
-                      {"modified_s", definition.modified_s},
-                      {"offer_rid", definition.offer_rid},
-                      {"offer_etag", definition.offer_etag}};
-  if (definition.throughput) stored["throughput"] = to_json(*definition.throughput);
-  return engine_.catalog().set_fact(database_area, definition.id, json::serialize(stored));
+  return engine_.catalog().set_fact(database_area, definition.id, definition.to_stored());
 }
 
 Expected<DatabaseDefinition> Registry::create_database(std::string id, std::optional<Throughput> throughput) {
@@ -274,10 +196,10 @@ Expected<std::vector<Offer>> Registry::offers() const {
   std::vector<Offer> offers;
   OCTAVO_TRY(const auto owners, databases("", SIZE_MAX));
   for (const auto& owner : owners) {
-    if (owner.throughput) offers.push_back(offer_of(owner));
+    if (owner.throughput) offers.push_back(Offer::of(owner));
     OCTAVO_TRY(const auto inside, containers(owner.id, "", SIZE_MAX));
     for (const auto& container : inside) {
-      if (container.throughput) offers.push_back(offer_of(owner.id, container));
+      if (container.throughput) offers.push_back(Offer::of(owner.id, container));
     }
   }
   return offers;
@@ -297,7 +219,7 @@ Expected<Offer> Registry::replace_offer(std::string_view id, Throughput throughp
     owner->offer_etag = new_etag();
     OCTAVO_TRY_VOID(store(*owner));
     engine_.shared_budgets().set_rate(owner->id, throughput.highest());
-    return offer_of(*owner);
+    return Offer::of(*owner);
   }
   OCTAVO_TRY(const auto opened, engine_.open_database(found->database + '/' + found->container));
   OCTAVO_TRY(const auto current, container_of(*opened));
@@ -305,7 +227,7 @@ Expected<Offer> Registry::replace_offer(std::string_view id, Throughput throughp
   next.throughput = throughput;
   next.offer_etag = new_etag();
   OCTAVO_TRY_VOID(opened->set_definition(next.to_stored()));
-  return offer_of(found->database, next);
+  return Offer::of(found->database, next);
 }
 
 }  // namespace octavo::api::cosmos

@@ -8,38 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "api/cosmos/resources/database_definition.h"
+#include "api/cosmos/resources/offer.h"
 #include "api/models/container_definition.h"
+#include "api/models/throughput.h"
 #include "partitioning/engine.h"
 
 namespace octavo::api::cosmos {
-
-/// A database of the Cosmos DB API: a prefix of containers' names, and shared throughput.
-struct DatabaseDefinition {
-  std::string id;
-  std::string rid;  ///< 4 bytes
-  std::string etag;
-  std::int64_t modified_s = 0;
-  std::optional<Throughput> throughput;
-  std::string offer_rid;
-  std::string offer_etag;
-
-  std::string self_link() const;
-  std::string to_json() const;
-};
-
-/// The throughput of a database or a container.
-struct Offer {
-  std::string id;  ///< `_rid` in base64
-  std::string etag;
-  std::string resource_link;  ///< `_self` of the database or container
-  std::string resource_rid;   ///< in base64
-  std::string database;       ///< ids
-  std::string container;      ///< empty: the database's
-  Throughput throughput;
-  std::int64_t modified_s = 0;
-
-  std::string to_json() const;
-};
 
 /// Databases, containers and offers, stored in the catalog. Functions wait for the disk, unless they only read memory:
 /// call them through Engine::run_blocking. Thread-safe; changes are serialised.
