@@ -242,8 +242,7 @@ Expected<void> Authorization::check_token(const Request& request, const Resource
                 "The authorization token is not valid at the current time: the resource token "
                 "has expired.");
   }
-  OCTAVO_TRY(const auto permission,
-             engine_.catalog().fact("cosmos_permissions_by_rid", query::text_member(grant, "rid")));
+  OCTAVO_TRY(const auto permission, engine_.catalog().fact(permission_rid_area, query::text_member(grant, "rid")));
   if (!permission) return fail(ErrorCode::forbidden, "The permission of this resource token was deleted.");
   if (query::text_member(grant, "container") != container_of_link(query::text_member(grant, "link"))) {
     return fail(ErrorCode::forbidden, "The container of this resource token was deleted: read the permission again.");

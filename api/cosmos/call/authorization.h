@@ -18,6 +18,10 @@ namespace octavo::api::cosmos {
 inline constexpr std::string_view kWellKnownKey =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
+/// The area of the catalog with the names of permissions by their `_rid`, which is a part of resource tokens
+/// (resources/user_records.h).
+inline constexpr std::string_view permission_rid_area = "cosmos_permissions_by_rid";
+
 /// The text that the signature of a request covers.
 std::string text_to_sign(std::string_view verb, std::string_view type, std::string_view link, std::string_view ms_date,
                          std::string_view date);

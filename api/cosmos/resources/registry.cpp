@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/cosmos/resources/user_records.h"
 #include "api/models/database_properties.h"
 #include "api/models/errors.h"
 #include "api/models/resource_id.h"
@@ -92,18 +93,7 @@ Expected<void> Registry::delete_database(std::string_view id, const std::optiona
     const auto deleted = engine_.delete_database(std::string(id) + '/' + container.id);
     if (!deleted && deleted.error().code != ErrorCode::not_found) return deleted;
   }
-  const std::string prefix = std::string(id) + '/';
-  // Tokens first: they must not give access to a later database of this name.
-  OCTAVO_TRY(const auto tokens, engine_.catalog().facts("cosmos_permissions_by_rid"));
-  for (const auto& [rid, permission] : tokens) {
-    if (permission.starts_with(prefix)) OCTAVO_TRY_VOID(engine_.catalog().erase_fact("cosmos_permissions_by_rid", rid));
-  }
-  for (const std::string_view area : {"cosmos_users", "cosmos_permissions"}) {
-    OCTAVO_TRY(const auto facts, engine_.catalog().facts(area));
-    for (const auto& [name, text] : facts) {
-      if (name.starts_with(prefix)) OCTAVO_TRY_VOID(engine_.catalog().erase_fact(area, name));
-    }
-  }
+  OCTAVO_TRY_VOID(erase_users_of(engine_.catalog(), id));
   return engine_.catalog().erase_fact(database_area, id);
 }
 

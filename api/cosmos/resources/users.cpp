@@ -1,7 +1,4 @@
 // /dbs/{db}/users and …/users/{user}/permissions: users, and the permissions that resource tokens are made from.
-//
-// Stored in the catalog: "cosmos_users" <db>/<user>, "cosmos_permissions" <db>/<user>/<permission>, and
-// "cosmos_permissions_by_rid" <rid> for the check of a token.
 #include <algorithm>
 #include <charconv>
 
@@ -12,6 +9,7 @@
 #include "api/cosmos/resources/registry.h"
 #include "api/cosmos/resources/resource_handlers.h"
 #include "api/cosmos/resources/resource_query.h"
+#include "api/cosmos/resources/user_records.h"
 #include "api/models/errors.h"
 #include "api/models/resource_id.h"
 #include "base/unix_time.h"
@@ -23,16 +21,8 @@ namespace {
 
 namespace json = boost::json;
 
-// Format (users and permissions in the catalog):
-//   area "cosmos_users", name database "/" user                            → JSON of the resource
-//   area "cosmos_permissions", name database "/" user "/" permission       → JSON of the resource, without a token
-//   area "cosmos_permissions_by_rid", name _rid of the permission          → name of the permission
-constexpr std::string_view kUserArea = "cosmos_users";
-constexpr std::string_view kPermissionArea = "cosmos_permissions";
-constexpr std::string_view kPermissionRidArea = "cosmos_permissions_by_rid";
 constexpr std::int64_t kTokenLifetimeDefault_s = 3600;  // Azure Cosmos DB service limits
 constexpr std::int64_t kTokenLifetimeMax_s = 18'000;
-constexpr std::size_t kCatalogNameBytesMax = 480;
 constexpr std::string_view kDatabasesPart = "dbs/";
 constexpr std::string_view kContainersPart = "/colls/";
 
@@ -41,7 +31,7 @@ bool is_permission(const Call& call) {
 }
 
 std::string_view area_of(const Call& call) {
-  return is_permission(call) ? kPermissionArea : kUserArea;
+  return is_permission(call) ? permission_area : user_area;
 }
 
 // The common prefix of the catalog names of a feed's resources.
@@ -162,42 +152,11 @@ Expected<Owner> find_owner(Call& call) {
   if (!database) return no_owner();
   if (!is_permission(call)) return Owner{database->rid, database->self_link()};
   auto& catalog = call.services.engine.catalog();
-  OCTAVO_TRY(const auto user, catalog.fact(kUserArea, call.path.database + '/' + call.path.owner));
+  OCTAVO_TRY(const auto user, catalog.fact(user_area, call.path.database + '/' + call.path.owner));
   if (!user) return no_owner();
   OCTAVO_TRY(const auto value, query::parse_json(*user));
   return Owner{parse_rid(query::text_member(value.get_object(), "_rid")).value_or(""),
                query::text_member(value.get_object(), "_self")};
-}
-
-std::string rid_in(std::string_view stored) {
-  const auto value = query::parse_json(stored);
-  return value && value->is_object() ? query::text_member(value->get_object(), "_rid") : std::string();
-}
-
-// In this order, a crash leaves both names with one `_rid`, so the change can be repeated.
-Expected<void> rename_permission(storage::Catalog& catalog, const std::string& from, const std::string& to,
-                                 std::string_view text) {
-  OCTAVO_TRY_VOID(catalog.set_fact(kPermissionArea, to, text));
-  OCTAVO_TRY_VOID(catalog.set_fact(kPermissionRidArea, rid_in(text), to));
-  return catalog.erase_fact(kPermissionArea, from);
-}
-
-// Renames a user with its permissions; their tokens stay valid.
-Expected<void> rename_user(storage::Catalog& catalog, const std::string& from, const std::string& to,
-                           std::string_view text) {
-  const std::string prefix = from + '/';
-  OCTAVO_TRY(const auto permissions, catalog.facts(kPermissionArea));
-  for (const auto& [name, permission] : permissions) {
-    if (name.starts_with(prefix) && to.size() + name.size() - from.size() > kCatalogNameBytesMax) {
-      return fail(ErrorCode::bad_request, "The input name is too long.");
-    }
-  }
-  OCTAVO_TRY_VOID(catalog.set_fact(kUserArea, to, text));
-  for (const auto& [name, permission] : permissions) {
-    if (!name.starts_with(prefix)) continue;
-    OCTAVO_TRY_VOID(rename_permission(catalog, name, to + '/' + name.substr(prefix.size()), permission));
-  }
-  return catalog.erase_fact(kUserArea, from);
 }
 
 // Runs on a worker. `replaces`: the id in the path; nullopt: a creation or an upsert.
@@ -210,7 +169,7 @@ Expected<Stored> store(Call& call, const json::object& body, const std::optional
   OCTAVO_TRY(const auto owner, find_owner(call));
   const std::string name = name_prefix(call) + id;
   const std::string name_before = replaces ? name_prefix(call) + *replaces : name;
-  if (name.size() > kCatalogNameBytesMax) return fail(ErrorCode::bad_request, "The input name is too long.");
+  if (name.size() > user_record_name_bytes_max) return fail(ErrorCode::bad_request, "The input name is too long.");
   OCTAVO_TRY(const auto before, catalog.fact(area_of(call), name_before));
   if (replaces && !before) return fail(ErrorCode::not_found, "");
   if (!replaces && before && !upsert) return fail(ErrorCode::conflict, "", word::kExists);
@@ -239,7 +198,7 @@ Expected<Stored> store(Call& call, const json::object& body, const std::optional
                                         : rename_user(catalog, name_before, name, text));
     return Stored{std::move(text), etag, false};
   }
-  if (is_permission(call)) OCTAVO_TRY_VOID(catalog.set_fact(kPermissionRidArea, rid, name));
+  if (is_permission(call)) OCTAVO_TRY_VOID(catalog.set_fact(permission_rid_area, rid, name));
   OCTAVO_TRY_VOID(catalog.set_fact(area_of(call), name, text));
   return Stored{std::move(text), etag, !before};
 }
@@ -251,18 +210,7 @@ Expected<void> remove(Call& call) {
   OCTAVO_TRY(const auto before, catalog.fact(area_of(call), name));
   if (!before) return fail(ErrorCode::not_found, "");
   OCTAVO_TRY_VOID(check_stored_etag(call, *before));
-  const auto forget = [&](std::string_view permission, std::string_view text) -> Expected<void> {
-    OCTAVO_TRY(const auto value, query::parse_json(text));
-    // The entry for the token first: the token must not outlive its permission.
-    OCTAVO_TRY_VOID(catalog.erase_fact(kPermissionRidArea, query::text_member(value.get_object(), "_rid")));
-    return catalog.erase_fact(kPermissionArea, permission);
-  };
-  if (is_permission(call)) return forget(name, *before);
-  OCTAVO_TRY(const auto permissions, catalog.facts(kPermissionArea));
-  for (const auto& [permission, text] : permissions) {
-    if (permission.starts_with(name + '/')) OCTAVO_TRY_VOID(forget(permission, text));
-  }
-  return catalog.erase_fact(kUserArea, name);
+  return is_permission(call) ? erase_permission(catalog, name, *before) : erase_user(catalog, name);
 }
 
 struct Found {
