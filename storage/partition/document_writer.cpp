@@ -88,15 +88,18 @@ Expected<std::optional<Revision>> DocumentWriter::resolve_parent(const DocumentW
 
 Expected<DocumentStatistics*> DocumentWriter::statistics_of(std::string_view partition_key) {
   OCTAVO_ASSERT(!partition_key.empty());
-  const auto known = partitions_.find(partition_key);
-  if (known != partitions_.end()) return &known->second;
-  DocumentStatistics statistics;
-  OCTAVO_TRY(const auto record,
-             long_key::get(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key)));
-  if (record) {
-    OCTAVO_TRY(statistics, decode_statistics(*record));
+  auto known = partitions_.find(partition_key);
+  if (known == partitions_.end()) {
+    DocumentStatistics statistics;
+    OCTAVO_TRY(const auto record,
+               long_key::get(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key)));
+    if (record) {
+      OCTAVO_TRY(statistics, decode_statistics(*record));
+    }
+    known = partitions_.emplace(std::string(partition_key), statistics).first;
   }
-  return &partitions_.emplace(std::string(partition_key), statistics).first->second;
+  if (former_partitions_ && !former_partitions_->contains(partition_key)) former_partitions_->insert(*known);
+  return &known->second;
 }
 
 Expected<Refusal> DocumentWriter::check_quota(const DocumentWrite& write, const Before& before) {
@@ -167,20 +170,22 @@ Expected<std::optional<DocumentView>> DocumentWriter::find(std::string_view id) 
 }
 
 Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body) {
+  OCTAVO_ASSERT(!former_partitions_);
   const PartitionCounters counters = counters_;
-  const auto partitions = partitions_;
   const bool design_documents_changed = design_documents_changed_;
+  former_partitions_.emplace();
   bool kept = false;
   OCTAVO_TRY_VOID(transaction_.nested([&]() -> Expected<bool> {
     OCTAVO_TRY(kept, body());
     return kept;
   }));
+  const StatisticsByKey former = *std::exchange(former_partitions_, std::nullopt);
   if (kept) return {};
   // Sequences that were allocated are not used again, not even after a restart.
   const Sequence last = counters_.last_sequence;
   counters_ = counters;
   counters_.last_sequence = last;
-  partitions_ = partitions;
+  for (const auto& [partition_key, statistics] : former) partitions_[partition_key] = statistics;
   design_documents_changed_ = design_documents_changed;
   return {};
 }

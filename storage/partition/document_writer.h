@@ -49,7 +49,7 @@ class DocumentWriter {
 
   /// Reads the counters. Must be the first call.
   Expected<void> begin();
-  /// Changes nothing.
+  /// Changes nothing. An edit that it accepts may still be refused by apply(), whose result counts.
   Expected<Refusal> check(const DocumentWrite& write);
   Expected<EditOutcome> apply(const DocumentWrite& write);
   /// The winner as this transaction sees it, including its own edits. Views live until the next edit.
@@ -73,8 +73,6 @@ class DocumentWriter {
   Expected<void> finish();
 
   bool design_documents_changed() const { return design_documents_changed_; }
-  /// Edits of one request may conflict with each other through unique keys, which check() cannot detect.
-  bool has_unique_keys() const { return environment_.unique_keys != nullptr; }
 
  private:
   /// The stored state before the edit, copied out of the map.
@@ -112,7 +110,10 @@ class DocumentWriter {
   WriteTransaction& transaction_;
   Environment environment_;
   PartitionCounters counters_;
-  std::map<std::string, DocumentStatistics, std::less<>> partitions_;
+  using StatisticsByKey = std::map<std::string, DocumentStatistics, std::less<>>;
+  StatisticsByKey partitions_;
+  /// Inside all_or_nothing: former statistics of the logical partitions that it has touched.
+  std::optional<StatisticsByKey> former_partitions_;
   bool design_documents_changed_ = false;
   std::string record_;            ///< scratch, reused
   std::uint32_t index_rows_ = 0;  ///< put or erased by the last store()

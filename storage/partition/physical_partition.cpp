@@ -288,6 +288,7 @@ Expected<void> PhysicalPartition::run_atomic_documents(DocumentWriter& writer, D
   }
   if (!accepted) return {};
   const auto apply_all = [&]() -> Expected<bool> {
+    OCTAVO_ASSERT(job.results.size() == job.writes.size());
     for (std::size_t i = 0; i < job.writes.size(); ++i) {
       OCTAVO_TRY(job.results[i], writer.apply(job.writes[i]));
       if (job.results[i]) continue;
@@ -296,11 +297,9 @@ Expected<void> PhysicalPartition::run_atomic_documents(DocumentWriter& writer, D
     }
     return true;
   };
-  // Writes that check() accepts one by one can still fail together, but only because of a unique key.
-  if (writer.has_unique_keys()) return writer.all_or_nothing(apply_all);
-  OCTAVO_TRY(const bool applied, apply_all());
-  if (applied) return {};
-  return fail(ErrorCode::internal, "An atomic request changed its mind.");
+  // Edits that check() accepts one by one may still be refused when they are applied: two have the same unique value,
+  // together they exceed the size of a logical partition, or a replicated branch has the edit's revision already.
+  return writer.all_or_nothing(apply_all);
 }
 
 Expected<void> PhysicalPartition::run_job(DocumentWriter& writer, Job& job) {

@@ -1,14 +1,47 @@
 #pragma once
 
 #include <future>
+#include <latch>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "storage/partition/physical_partition.h"
 #include "support/temporary_folder.h"
 
 namespace octavo::tests {
+
+/// Holds up a partition's writer: what is queued until release() waits, and is then taken as one group.
+class HeldWriter {
+ public:
+  explicit HeldWriter(storage::PhysicalPartition& partition) {
+    partition.run_index_task(
+        [this](storage::WriteTransaction&, storage::Tree) -> Expected<void> {
+          holding_.count_down();
+          released_.wait();
+          return fail(ErrorCode::internal, "only here to wait");
+        },
+        [this](const auto&) { done_.count_down(); });
+    holding_.wait();
+  }
+  ~HeldWriter() {
+    release();
+    done_.wait();
+  }
+  HeldWriter(const HeldWriter&) = delete;
+  HeldWriter& operator=(const HeldWriter&) = delete;
+
+  void release() {
+    if (!std::exchange(is_released_, true)) released_.count_down();
+  }
+
+ private:
+  std::latch holding_{1};
+  std::latch released_{1};
+  std::latch done_{1};
+  bool is_released_ = false;
+};
 
 /// A physical partition on its own, with blocking calls.
 class PartitionFixture {
@@ -30,13 +63,19 @@ class PartitionFixture {
 
   std::vector<Expected<storage::WrittenDocument>> write(std::vector<storage::DocumentWrite> writes,
                                                         bool atomic = false) {
+    return begin_write(std::move(writes), atomic).get();
+  }
+
+  /// As write(), without waiting.
+  std::future<std::vector<Expected<storage::WrittenDocument>>> begin_write(std::vector<storage::DocumentWrite> writes,
+                                                                           bool atomic = false) {
     for (auto& write : writes) {
       const std::size_t colon = write.id.find(':');
       if (colon != std::string::npos) write.partition_key = std::string_view(write.id).substr(0, colon);
     }
-    std::promise<std::vector<Expected<storage::WrittenDocument>>> done;
-    partition_->write(std::move(writes), {atomic}, [&](auto results) { done.set_value(std::move(results)); });
-    return done.get_future().get();
+    const auto done = std::make_shared<std::promise<std::vector<Expected<storage::WrittenDocument>>>>();
+    partition_->write(std::move(writes), {atomic}, [done](auto results) { done->set_value(std::move(results)); });
+    return done->get_future();
   }
 
   Expected<storage::WrittenDocument> put(std::string id, std::string body, std::optional<storage::Revision> parent = {},

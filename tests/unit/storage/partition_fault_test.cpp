@@ -1,7 +1,5 @@
 // Faults below the group commit: who is told what, and what the feed shows.
-#include <atomic>
 #include <future>
-#include <latch>
 
 #include <catch2/catch.hpp>
 
@@ -12,6 +10,7 @@
 using namespace octavo;
 using namespace octavo::storage;
 using octavo::tests::FaultPlan;
+using octavo::tests::HeldWriter;
 using octavo::tests::PartitionFixture;
 using Call = StorageCall;
 
@@ -43,27 +42,17 @@ struct FailingPartition {
 
   /// Several requests in one group: they wait in the queue behind a write that this holds up.
   std::vector<Expected<WrittenDocument>> write_together(std::vector<DocumentWrite> writes) {
-    std::latch held(1);
-    std::latch holding(1);
-    fixture.partition().run_index_task(
-        [&](WriteTransaction&, Tree) -> Expected<void> {
-          holding.count_down();
-          held.wait();
-          return fail(ErrorCode::internal, "only here to wait");
-        },
-        [](const auto&) {});
-    holding.wait();
-    std::vector<std::promise<Expected<WrittenDocument>>> done(writes.size());
-    for (std::size_t i = 0; i < writes.size(); ++i) {
+    HeldWriter held(fixture.partition());
+    std::vector<std::future<std::vector<Expected<WrittenDocument>>>> waiting;
+    for (DocumentWrite& write : writes) {
       std::vector<DocumentWrite> one;
-      one.push_back(std::move(writes[i]));
-      one.front().partition_key = std::string_view(one.front().id).substr(0, 1);
-      fixture.partition().write(std::move(one), {}, [&done, i](auto results) { done[i].set_value(results.front()); });
+      one.push_back(std::move(write));
+      waiting.push_back(fixture.begin_write(std::move(one)));
     }
     if (before_group) before_group();
-    held.count_down();
+    held.release();
     std::vector<Expected<WrittenDocument>> results;
-    for (auto& one : done) results.push_back(one.get_future().get());
+    for (auto& one : waiting) results.push_back(one.get().front());
     return results;
   }
   std::function<void()> before_group;

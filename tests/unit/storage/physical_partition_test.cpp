@@ -11,6 +11,7 @@
 
 using namespace octavo;
 using namespace octavo::storage;
+using octavo::tests::HeldWriter;
 using octavo::tests::PartitionFixture;
 using octavo::tests::rev;
 
@@ -105,6 +106,52 @@ TEST_CASE("an atomic request with good preconditions writes all") {
   REQUIRE(results[0]);
   REQUIRE(results[1]);
   CHECK(body_of(fixture, "p:b") == "(deleted)");
+}
+
+TEST_CASE("an atomic request whose revision exists on a replicated branch is a conflict, in the group of the others") {
+  PartitionFixture fixture;
+  const auto first = fixture.put("p:a", "{}");
+  REQUIRE(first);
+  const Revision second = next_revision(first->revision, false, R"({"v":2})");
+  REQUIRE(fixture.replicate("p:a", R"({"v":2})", {second}));
+  const int commits_before = fixture.commits();
+  HeldWriter held(fixture.partition());
+  auto before = fixture.begin_write({PartitionFixture::make("p:before", "{}")});
+  auto batch = fixture.begin_write(
+      {PartitionFixture::make("p:b", "{}"), PartitionFixture::make("p:a", R"({"v":2})", first->revision)}, true);
+  auto after = fixture.begin_write({PartitionFixture::make("p:after", "{}")});
+  held.release();
+  const auto results = batch.get();
+  REQUIRE(results.size() == 2);
+  CHECK(results[0].error().code == ErrorCode::precondition_failed);
+  CHECK(results[1].error().code == ErrorCode::conflict);
+  CHECK(before.get().front());
+  CHECK(after.get().front());
+  CHECK(fixture.commits() == commits_before + 1);
+  CHECK(body_of(fixture, "p:b") == "(none)");
+  CHECK(feed_ids(fixture, "p") == std::vector<std::string>{"p:a", "p:before", "p:after"});
+  CHECK(fixture.snapshot().statistics_of("p")->document_count == 3);
+}
+
+TEST_CASE("an atomic request that is too large only as a whole is refused, in the group of the others") {
+  PhysicalPartition::Options options;
+  options.logical_partition_bytes_max = 100;
+  PartitionFixture fixture(options);
+  const std::string body = R"({"t":")" + std::string(60, 'x') + "\"}";
+  const int commits_before = fixture.commits();
+  HeldWriter held(fixture.partition());
+  auto before = fixture.begin_write({PartitionFixture::make("y:1", "{}")});
+  auto batch = fixture.begin_write({PartitionFixture::make("x:1", body), PartitionFixture::make("x:2", body)}, true);
+  auto after = fixture.begin_write({PartitionFixture::make("x:3", body)});
+  held.release();
+  const auto results = batch.get();
+  REQUIRE(results.size() == 2);
+  CHECK(results[0].error().code == ErrorCode::precondition_failed);
+  CHECK(results[1].error().code == ErrorCode::partition_full);
+  CHECK(before.get().front());
+  CHECK(after.get().front());  // what was undone does not count
+  CHECK(fixture.commits() == commits_before + 1);
+  CHECK(fixture.snapshot().statistics_of("x")->document_count == 1);
 }
 
 TEST_CASE("replicated edits make conflicts, and every leaf keeps its body") {

@@ -92,6 +92,36 @@ TEST_CASE("an atomic batch with a failed precondition writes nothing and names i
   CHECK(couch.get("/db/p:1").status == 404);
 }
 
+TEST_CASE("a batch that is too large only as a whole is refused with 403 and writes nothing") {
+  octavo::config::Settings settings;
+  settings.logical_partition_bytes_max = 100;
+  CouchApiFixture couch(settings);
+  couch.put("/db?partitioned=true");
+  const std::string text_of_60(60, 'x');
+  const auto post = couch.post("/db/_partition/p/_batch", R"({"docs":[{"_id":"p:1","t":")" + text_of_60 +
+                                                              R"("},{"_id":"p:2","t":")" + text_of_60 + R"("}]})");
+  CHECK(post.status == 403);
+  CHECK(couch.get("/db/p:1").status == 404);
+  CHECK(couch.put("/db/p:1", R"({"t":")" + text_of_60 + R"("})").status == 201);
+}
+
+TEST_CASE("a batch whose revision exists on a replicated branch is a conflict") {
+  CouchApiFixture couch;
+  couch.put("/db?partitioned=true");
+  const std::string first = text(couch.put("/db/p:1", "{}").json(), "rev");
+  const std::string second = text(couch.put("/db/p:1", R"({"v":2,"_rev":")" + first + R"("})").json(), "rev");
+  couch.put("/other?partitioned=true");
+  couch.put("/other/p:1", "{}");
+  const std::string branch = R"({"new_edits":false,"docs":[{"_id":"p:1","_rev":")" + second + R"(","v":2}]})";
+  REQUIRE(couch.post("/other/_bulk_docs", branch).status == 201);
+  const auto post = couch.post("/other/_partition/p/_batch",
+                               R"({"docs":[{"_id":"p:2"},{"_id":"p:1","_rev":")" + first + R"(","v":2}]})");
+  CHECK(post.status == 409);
+  REQUIRE(post.json().at("results").as_array().size() == 1);
+  CHECK(post.json().at("results").as_array()[0].at("id") == "p:1");
+  CHECK(couch.get("/other/p:2").status == 404);
+}
+
 TEST_CASE("a batch refuses documents of other partitions and repeated ids") {
   CouchApiFixture couch;
   couch.put("/db?partitioned=true");
