@@ -198,8 +198,10 @@ class Store {
   bool close_if_idle();
   bool is_open() const { return open_.load(std::memory_order_acquire) != nullptr; }
 
+  /// Precondition: the store was opened. LMDB keeps its list of free pages and its list of trees under the first two
+  /// handles, 0 and 1.
   Tree tree(std::size_t index) const {
-    OCTAVO_ASSERT(index < trees_.size());
+    OCTAVO_ASSERT(index < trees_.size() && trees_[index].handle > 1);
     return trees_[index];
   }
 

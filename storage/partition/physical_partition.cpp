@@ -332,9 +332,10 @@ PhysicalPartition::Outcome PhysicalPartition::commit_group(std::span<Job> group)
     auto* index_job = std::get_if<IndexJob>(&group.front().work);
     if (index_job == nullptr) return commit_documents(group);
     OCTAVO_ASSERT(group.size() == 1);  // its transaction has no other job
-    const Tree index_tree = store_->tree(static_cast<std::size_t>(PartitionTree::index));
-    return {.committed = store_->write(
-                1 << 20, [&](WriteTransaction& transaction) { return index_job->task(transaction, index_tree); })};
+    // The tree is known only inside the transaction: before the store's first use it has no handles.
+    return {.committed = store_->write(1 << 20, [&](WriteTransaction& transaction) {
+      return index_job->task(transaction, store_->tree(static_cast<std::size_t>(PartitionTree::index)));
+    })};
   } catch (const std::bad_alloc&) {
     return {.committed = out_of_memory()};
   } catch (const ReadFailure& failure) {

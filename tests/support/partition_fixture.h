@@ -56,6 +56,7 @@ class PartitionFixture {
   }
 
   void open(storage::Sequence last) {
+    writers_.run_out();  // the files must not be open twice
     partition_ = std::make_shared<storage::PhysicalPartition>(options_, writers_);
     sequences_ = std::make_shared<storage::SequenceAllocator>(1, last);
     partition_->attach(sequences_, [this](bool) { ++commits_; });

@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "storage/document/document_record.h"
 #include "support/partition_fixture.h"
 #include "support/revisions.h"
 
@@ -328,6 +329,23 @@ TEST_CASE("writes after the database was given up fail, they do not hang") {
   PartitionFixture fixture;
   fixture.partition().retire();
   CHECK(fixture.put("a", "{}").error().code == ErrorCode::not_found);
+}
+
+TEST_CASE("an index task that is the first user of a partition opens it") {
+  PartitionFixture fixture;
+  REQUIRE(fixture.put("a", "{}"));
+  fixture.open(1);
+  CHECK_FALSE(fixture.partition().store().is_open());
+  std::promise<Expected<void>> done;
+  fixture.partition().run_index_task(
+      [&](WriteTransaction& transaction, Tree tree) -> Expected<void> {
+        CHECK(tree.handle == fixture.partition().store().tree(static_cast<std::size_t>(PartitionTree::index)).handle);
+        CHECK(tree.handle > 1);
+        return transaction.put(tree, "row", "value");
+      },
+      [&](auto result) { done.set_value(std::move(result)); });
+  CHECK(done.get_future().get());
+  CHECK(body_of(fixture, "a") == "{}");
 }
 
 TEST_CASE("random edits agree with a model of winners, after reopening too") {
