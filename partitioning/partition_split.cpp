@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <future>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/assert.h"
+#include "base/folder.h"
 #include "base/memory_retry.h"
 #include "partitioning/engine.h"
 #include "partitioning/keys/partition_key.h"
@@ -35,6 +38,15 @@ Expected<void> await_writer(Start start) {
   auto done = promise->get_future();
   start([promise](Expected<void> result) { promise->set_value(std::move(result)); });
   return done.get();
+}
+
+/// A split that was cut off may have left files under the name of the new partition.
+Expected<void> remove_stray_partition(const std::filesystem::path& folder) {
+  std::error_code error;
+  storage::remove_folder(folder, error);
+  if (!error) return {};
+  return fail(ErrorCode::io_failure, fmt::format("{} is left over from an earlier split and cannot be removed: {}",
+                                                 folder.string(), error.message()));
 }
 
 HashPosition middle_of(const storage::PartitionMapEntry& range) {
@@ -178,6 +190,7 @@ Expected<void> PartitionSplit::begin() {
   stage_ = SplitStage::copying;
   auto partitions = map.partitions();
   for (const auto& target_range : ranges_) {
+    OCTAVO_TRY_VOID(remove_stray_partition(database_->folder() / target_range.folder));
     targets_.push_back(database_->make_partition(target_range));
     OCTAVO_TRY_VOID(targets_.back()->create());
     partitions.push_back(targets_.back());

@@ -62,6 +62,9 @@ PhysicalPartition::PhysicalPartition(Options options, WriterPool& writers)
 PhysicalPartition::~PhysicalPartition() = default;
 
 Expected<void> PhysicalPartition::create() {
+  if (Store::exists_in(options_.folder)) {
+    return fail(ErrorCode::io_failure, options_.folder.string() + " has the files of another partition.");
+  }
   return store_->create();
 }
 

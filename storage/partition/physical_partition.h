@@ -55,7 +55,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   PhysicalPartition(Options options, WriterPool& writers);
   ~PhysicalPartition() override;
 
-  /// Creates the files of a new partition, durably. Must precede any other call.
+  /// Creates the files of a new partition, durably. Must precede any other call. Error io_failure also if the folder
+  /// has files of a partition: their documents would join the new one.
   Expected<void> create();
   /// Must be called once before any write; the allocator must outlive the partition's writes.
   void attach(std::shared_ptr<SequenceAllocator> sequences, CommitListener on_commit);

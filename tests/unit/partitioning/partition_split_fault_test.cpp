@@ -1,9 +1,12 @@
 // A split that meets a disk which fails.
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <string>
+#include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 
@@ -67,6 +70,34 @@ TEST_CASE("a split that is stopped while the catalog fails lets the writes go on
   REQUIRE(written.wait_for(octavo::tests::patiently(std::chrono::seconds{30})) == std::future_status::ready);
   CHECK(written.get());
   CHECK(database->partition_ids() == std::vector<std::size_t>{0});
+}
+
+TEST_CASE("a split that cannot remove what an earlier one left over fails and changes nothing") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  for (int i = 0; i < 20; ++i) EngineFixture::put(*database, "key" + std::to_string(i) + ":1", "{}");
+  std::filesystem::path depths = database->folder() / "partition-1";
+  for (int i = 0; i < 200; ++i) depths /= "d";
+  std::filesystem::create_directories(depths);
+  const auto split = [&] { return PartitionSplit(database, 0, [] { return false; }).run(); };
+
+  // Each level of a folder that is being removed needs a descriptor.
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int next = ::dup(STDERR_FILENO);
+  REQUIRE(next >= 0);
+  ::close(next);
+  const rlimit tight{static_cast<rlim_t>(next) + 100, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &tight) == 0);
+  const auto refused = split();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::io_failure);
+  CHECK(database->partition_ids() == std::vector<std::size_t>{0});
+  CHECK(is_written(*database, "key1:2"));
+
+  REQUIRE(split());
+  CHECK(database->partition_ids() == std::vector<std::size_t>{1, 2});
 }
 
 }  // namespace octavo::partitioning

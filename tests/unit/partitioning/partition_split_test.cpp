@@ -303,6 +303,22 @@ TEST_CASE("after a restart the database has the parts, and no files of what was 
   CHECK(EngineFixture::put(*database, "key1:later", "{}").sequence == last + 1);
 }
 
+TEST_CASE("what an earlier split left over does not join the parts of the next one") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  fill(*database, 100);
+  const auto before = documents_of(*database);
+  const auto folder = database->folder();
+  for (const char* stray : {"partition-1", "partition-2"}) {
+    std::filesystem::copy(folder / "partition-0", folder / stray, std::filesystem::copy_options::recursive);
+  }
+  REQUIRE(split(database, 0).has_value());
+  CHECK(database->partition_ids() == std::vector<std::size_t>{1, 2});
+  CHECK(documents_of(*database) == before);
+  CHECK(feed_of(*database).size() == before.size());
+  check_sound(*database);
+}
+
 TEST_CASE("a split that is stopped leaves everything as it was") {
   EngineFixture fixture;
   const auto database = fixture.create("shop", {.partitioned = true});

@@ -331,6 +331,15 @@ TEST_CASE("writes after the database was given up fail, they do not hang") {
   CHECK(fixture.put("a", "{}").error().code == ErrorCode::not_found);
 }
 
+TEST_CASE("no partition is created over the files of another") {
+  PartitionFixture fixture;
+  REQUIRE(fixture.put("a", R"({"v":1})"));
+  const auto again = fixture.partition().create();
+  REQUIRE_FALSE(again);
+  CHECK(again.error().code == ErrorCode::io_failure);
+  CHECK(body_of(fixture, "a") == R"({"v":1})");
+}
+
 TEST_CASE("an index task that is the first user of a partition opens it") {
   PartitionFixture fixture;
   REQUIRE(fixture.put("a", "{}"));
