@@ -74,8 +74,11 @@ bool VersionRetention::has_old_versions(std::size_t partition_id, std::int64_t b
   const auto snapshot = database_.snapshot(partition_id);
   if (!snapshot) return false;
   const auto since = snapshot->versions_since();
-  const auto first = snapshot->versions().rows().seek(0);
-  return first && (first->time_s < before_s || !since || first->sequence <= *since);
+  const storage::VersionLog log = snapshot->versions();
+  const auto first = log.rows().seek(0);
+  if (!first) return false;
+  if (!since || first->sequence <= *since || first->time_s < before_s) return true;
+  return log.times(unix_now_s()).of(*first) < before_s;
 }
 
 std::optional<milliseconds> VersionRetention::trim() {

@@ -147,9 +147,11 @@ void PhysicalPartition::run_part(std::move_only_function<Expected<bool>(WriteTra
 void PhysicalPartition::trim_versions(std::int64_t before_s, std::size_t rows_max,
                                       std::move_only_function<void(Expected<bool>)> done) {
   OCTAVO_ASSERT(rows_max > 0);  // otherwise there is always more to do
-  run_part([before_s, rows_max](WriteTransaction& transaction,
-                                Tree meta) { return VersionLog::trim(transaction, meta, before_s, rows_max); },
-           std::move(done));
+  run_part(
+      [before_s, rows_max](WriteTransaction& transaction, Tree meta) {
+        return VersionLog::trim(transaction, meta, before_s, unix_now_s(), rows_max);
+      },
+      std::move(done));
 }
 
 void PhysicalPartition::make_expiry_schedule(std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done) {

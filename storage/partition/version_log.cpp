@@ -132,18 +132,61 @@ Expected<void> VersionLog::take_over(WriteTransaction& transaction, Tree meta, S
   return write_log_extent(transaction, meta, {since, last});
 }
 
-Expected<bool> VersionLog::trim(WriteTransaction& transaction, Tree meta, std::int64_t before_s, std::size_t rows_max) {
+std::int64_t VersionLog::Times::of(const VersionRow& row) {
+  if (row.time_s <= now_s_) return row.time_s;
+  if (row.sequence >= later_sequence_) find_later(row.sequence);
+  return row.sequence < later_sequence_ ? later_time_s_ : row.time_s;
+}
+
+// Looks for the first version after `sequence` that is not stamped ahead: at doubling distances, then between the last
+// two. Finds a later one, or none, if the clock was ahead several times; all that are found are right.
+void VersionLog::Times::find_later(Sequence sequence) {
+  Cursor cursor = VersionLog(transaction_, meta_).rows();
+  later_sequence_ = 0;
+  const auto is_ahead = [&](const std::optional<VersionRow>& row) { return row && row->time_s > now_s_; };
+  const auto note = [&](const std::optional<VersionRow>& row) {
+    if (!row) return;
+    later_sequence_ = row->sequence;
+    later_time_s_ = row->time_s;
+  };
+  constexpr Sequence kAnySequence = ~Sequence{0} / 4;  // a damaged key may state a greater one
+  Sequence ahead = sequence;
+  Sequence distance = 1;
+  while (ahead < kAnySequence && distance < kAnySequence) {
+    const auto row = cursor.seek(ahead + distance);
+    if (!is_ahead(row)) {
+      note(row);
+      break;
+    }
+    ahead = row->sequence;
+    distance *= 2;
+  }
+  for (Sequence end = ahead + distance; end - ahead > 1;) {
+    const Sequence middle = ahead + (end - ahead) / 2;
+    const auto row = cursor.seek(middle);
+    if (is_ahead(row) && row->sequence < end) {
+      ahead = row->sequence;
+      continue;
+    }
+    end = middle;
+    if (!is_ahead(row)) note(row);
+  }
+}
+
+Expected<bool> VersionLog::trim(WriteTransaction& transaction, Tree meta, std::int64_t before_s, std::int64_t now_s,
+                                std::size_t rows_max) {
   OCTAVO_TRY(auto extent, read_log_extent(transaction, meta));
   std::vector<std::string> keys;
   Sequence trimmed = 0;
   {
     storage::Cursor cursor(transaction, meta);
+    Times written(transaction, meta, now_s);
     for (auto row = cursor.seek(version_key(0)); row && is_version_key(row->key) && keys.size() < rows_max;
          row = cursor.next()) {
       const Sequence sequence = read_key_u64(row->key.substr(1));
       const auto version = decode_version(row->key, row->value);
       const bool useless = !version || !extent || sequence <= extent->since;
-      if (!useless && version->time_s >= before_s) break;
+      if (!useless && version->time_s >= before_s && written.of(*version) >= before_s) break;
       keys.emplace_back(row->key);
       trimmed = sequence;
     }

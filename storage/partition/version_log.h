@@ -63,6 +63,28 @@ class VersionLog {
   };
   Cursor rows() const { return {transaction_, meta_}; }
 
+  /// When versions were written. If the clock was ahead for a while, some are stamped later than now, and would keep
+  /// the versions behind them from being trimmed until that time comes. But a version is at least as old as every later
+  /// one, so the time of a later version that is not after now counts instead, if there is one.
+  class Times {
+   public:
+    Times(const Transaction& transaction, Tree meta, std::int64_t now_s)
+        : transaction_(transaction), meta_(meta), now_s_(now_s) {}
+
+    /// At the latest. Rows that are asked for in ascending order cost one search for each time that the clock was
+    /// ahead, and a search reads O(log n) rows.
+    std::int64_t of(const VersionRow& row);
+
+   private:
+    void find_later(Sequence sequence);
+    const Transaction& transaction_;
+    Tree meta_;
+    std::int64_t now_s_;
+    Sequence later_sequence_ = 0;  ///< of a version whose time counts for those before it; 0: none is known
+    std::int64_t later_time_s_ = 0;
+  };
+  Times times(std::int64_t now_s) const { return {transaction_, meta_, now_s}; }
+
   static Expected<void> append(WriteTransaction& transaction, Tree meta, const VersionRow& row);
   /// Must be called for each group of writes: before its first row, with the partition's last sequence until then, and
   /// after its last row.
@@ -70,8 +92,10 @@ class VersionLog {
   static Expected<void> end_group(WriteTransaction& transaction, Tree meta, Sequence last_sequence);
   /// For a log continued from another partition's rows: it contains every change above `since`, up to `last`.
   static Expected<void> take_over(WriteTransaction& transaction, Tree meta, Sequence since, Sequence last);
-  /// Removes versions older than `before_s` and those that are unusable; at most `rows_max`. True: there may be more.
-  static Expected<bool> trim(WriteTransaction& transaction, Tree meta, std::int64_t before_s, std::size_t rows_max);
+  /// Removes versions older than `before_s` (see Times) and those that are unusable; at most `rows_max`. True: there
+  /// may be more.
+  static Expected<bool> trim(WriteTransaction& transaction, Tree meta, std::int64_t before_s, std::int64_t now_s,
+                             std::size_t rows_max);
 
  private:
   const Transaction& transaction_;

@@ -5,13 +5,16 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/unix_time.h"
 #include "storage/partition/partition_check.h"
 #include "support/partition_fixture.h"
 #include "support/revisions.h"
+#include "support/version_stamp.h"
 
 using namespace octavo;
 using namespace octavo::storage;
 using octavo::tests::PartitionFixture;
+using octavo::tests::stamp_version;
 
 namespace {
 
@@ -162,6 +165,49 @@ TEST_CASE("old versions are forgotten, the oldest first, and the log knows from 
   REQUIRE(fixture.put("next", "{}"));
   CHECK(fixture.snapshot().versions_since().value() == 5);
   CHECK(versions_of(fixture).size() == 1);
+}
+
+TEST_CASE("versions stamped by a clock that was ahead are as old as the ones after them") {
+  const std::int64_t now = unix_now_s();
+  constexpr std::int64_t kTenYears = 315'360'000;
+  PartitionFixture fixture;
+  fixture.partition().set_keeps_versions(true);
+  for (int i = 0; i < 40; ++i) REQUIRE(fixture.put("d" + std::to_string(i), "{}"));
+  for (Sequence sequence = 1; sequence <= 11; ++sequence) {
+    REQUIRE(stamp_version(fixture.partition(), sequence, now + kTenYears));
+  }
+  CHECK_FALSE(trim(fixture, now - 500, 100));
+  CHECK(versions_of(fixture).size() == 40);
+  for (Sequence sequence = 12; sequence <= 30; ++sequence) {
+    REQUIRE(stamp_version(fixture.partition(), sequence, now - 1'000 + static_cast<std::int64_t>(sequence)));
+  }
+  {
+    const auto snapshot = fixture.snapshot();
+    const VersionLog log = snapshot.versions();
+    auto times = log.times(now);
+    CHECK(times.of(log.rows().seek(1).value()) == now - 988);
+    CHECK(times.of(log.rows().seek(11).value()) == now - 988);
+    CHECK(times.of(log.rows().seek(20).value()) == now - 980);
+  }
+  CHECK(trim(fixture, now - 500, 5));
+  CHECK(versions_of(fixture).size() == 35);
+  CHECK_FALSE(trim(fixture, now - 500, 100));
+  CHECK(versions_of(fixture).size() == 10);
+  CHECK(fixture.snapshot().versions_since().value() == 30);
+}
+
+TEST_CASE("versions stay if the clock was ahead for all of them, until all versions are to go") {
+  PartitionFixture fixture;
+  fixture.partition().set_keeps_versions(true);
+  for (int i = 0; i < 10; ++i) REQUIRE(fixture.put("d" + std::to_string(i), "{}"));
+  const std::int64_t later = unix_now_s() + 1'000'000;
+  for (Sequence sequence = 1; sequence <= 10; ++sequence) {
+    REQUIRE(stamp_version(fixture.partition(), sequence, later));
+  }
+  CHECK_FALSE(trim(fixture, later - 1, 100));
+  CHECK(versions_of(fixture).size() == 10);
+  CHECK_FALSE(trim(fixture, std::numeric_limits<std::int64_t>::max(), 100));
+  CHECK(versions_of(fixture).empty());
 }
 
 TEST_CASE("a log that missed changes says so, and forgets what it had before") {

@@ -8,10 +8,12 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/unix_time.h"
 #include "support/engine_fixture.h"
 #include "support/fault_plan.h"
 #include "support/patience.h"
 #include "support/temporary_folder.h"
+#include "support/version_stamp.h"
 
 namespace octavo::query {
 namespace {
@@ -115,6 +117,18 @@ TEST_CASE("versions from before a gap in their log are not trimmed again and aga
   subject.faults.heal();
   VersionRetention retention(*subject.database);
   retention.set_seconds(0);
+  CHECK(trims_until([&] { return !subject.has_versions(); }));
+}
+
+TEST_CASE("old versions behind one that a clock stamped too late are trimmed") {
+  VersionedDatabase subject;
+  const std::int64_t now = unix_now_s();
+  REQUIRE(octavo::tests::stamp_version(subject.partition(), 1, now + 315'360'000));
+  for (storage::Sequence sequence = 2; sequence <= 10; ++sequence) {
+    REQUIRE(octavo::tests::stamp_version(subject.partition(), sequence, now - 10'000));
+  }
+  VersionRetention retention(*subject.database);
+  retention.set_seconds(1'000);
   CHECK(trims_until([&] { return !subject.has_versions(); }));
 }
 
