@@ -16,34 +16,15 @@
 #include "storage/partition/unfed_changes.h"
 #include "storage/partition/unique_keys.h"
 #include "storage/partition/version_log.h"
-#include "storage/partition/write_successor.h"
 
 namespace octavo::storage {
 namespace {
-
-/// A group is full at this size: bounds a transaction's dirty pages and the wait of its first request.
-constexpr std::size_t kGroupBytesMax = 4ULL << 20;
-constexpr std::size_t kGroupJobsMax = 4096;
-constexpr std::size_t kJobOverheadBytes = 256;
 
 /// Failures that may concern one request rather than the disk. The group's requests are then run again one by one, so
 /// that a damaged document, or one too large for the available memory, fails only its own write. Never after a failure
 /// of the disk: the group may be stored nevertheless, and would then conflict with itself.
 bool may_be_one_request(ErrorCode code) {
   return code != ErrorCode::disk_full && code != ErrorCode::io_failure && code != ErrorCode::not_found;
-}
-
-/// As fail, but without a reason if memory is short.
-Expected<void> refuse(ErrorCode code, const char* reason) noexcept {
-  try {
-    return fail(code, reason);
-  } catch (const std::bad_alloc&) {
-    return std::unexpected(Error{code, {}, {}});
-  }
-}
-
-std::size_t bytes_of(const DocumentWrite& write) {
-  return write.id.size() + write.body.size() + write.history.size() * sizeof(Revision) + kJobOverheadBytes;
 }
 
 }  // namespace
@@ -101,31 +82,6 @@ Expiry PhysicalPartition::expiry() const {
   return {time_to_live_.load(std::memory_order_acquire), unix_now_s()};
 }
 
-void PhysicalPartition::write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done) {
-  std::size_t bytes = 0;
-  for (const DocumentWrite& write : writes) bytes += bytes_of(write);
-  enqueue({DocumentsJob{std::move(writes), options, std::move(done), {}}, bytes});
-}
-
-void PhysicalPartition::write_local(LocalDocumentWrite write, LocalCompletion done) {
-  const std::size_t bytes = write.id.size() + write.body.size() + kJobOverheadBytes;
-  enqueue({LocalJob{std::move(write), std::move(done), std::uint64_t{0}}, bytes});
-}
-
-void PhysicalPartition::purge(std::vector<PurgeRequest> requests, PurgeCompletion done) {
-  const std::size_t bytes = requests.size() * kJobOverheadBytes;
-  enqueue({PurgeJob{std::move(requests), std::move(done), {}}, bytes});
-}
-
-void PhysicalPartition::run_transaction(TransactionTask task, std::string partition_key, std::size_t bytes,
-                                        std::move_only_function<void(Expected<void>)> done) {
-  enqueue({TransactionJob{std::move(task), std::move(partition_key), std::move(done)}, bytes + kJobOverheadBytes});
-}
-
-void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done) {
-  enqueue({IndexJob{std::move(task), std::move(done)}, kJobOverheadBytes});
-}
-
 // Runs a task that can be done in parts; its result true: there is more to do.
 void PhysicalPartition::run_part(std::move_only_function<Expected<bool>(WriteTransaction&, Tree meta)> part,
                                  std::move_only_function<void(Expected<bool>)> done) {
@@ -169,70 +125,6 @@ void PhysicalPartition::make_expiry_schedule(std::size_t rows_max, std::move_onl
         return ExpirySchedule::make(transaction, meta, documents, *now.rule(), counters.last_sequence, rows_max);
       },
       std::move(done));
-}
-
-void PhysicalPartition::enqueue(Job job) {
-  if (retired_.load(std::memory_order_acquire)) {
-    complete(job, refuse(ErrorCode::not_found, "Database does not exist."));
-    return;
-  }
-  const std::size_t bytes = job.bytes;
-  if (queued_bytes_.fetch_add(job.bytes, std::memory_order_relaxed) > options_.queue_bytes_max) {
-    queued_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
-    complete(job, refuse(ErrorCode::overloaded, "Too many writes are waiting for the disk; try again later."));
-    return;
-  }
-  bool queued = true;
-  std::shared_ptr<WriteSuccessor> successor;
-  {
-    std::lock_guard<std::mutex> lock(queue_mutex_);
-    successor = successor_;
-    try {
-      if (!successor) queue_.push_back(std::move(job));
-    } catch (const std::bad_alloc&) {
-      queued = false;
-    }
-    if (!successor && queued && scheduled_) return;
-    if (!successor && queued) scheduled_ = true;
-  }
-  if (successor) {
-    queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-    forward(std::move(job), *successor);  // NOLINT(bugprone-use-after-move): not queued
-    return;
-  }
-  if (!queued) {
-    // NOLINTBEGIN(bugprone-use-after-move): push_back moves it or leaves it unchanged
-    queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-    complete(job, out_of_memory());
-    // NOLINTEND(bugprone-use-after-move)
-    return;
-  }
-  writers_.schedule(shared_from_this());
-}
-
-std::vector<PhysicalPartition::Job> PhysicalPartition::take_group() {
-  std::vector<Job> group;
-  std::lock_guard<std::mutex> lock(queue_mutex_);
-  std::size_t bytes = 0;
-  std::size_t count = 0;
-  while (count < queue_.size() && count < kGroupJobsMax && bytes < kGroupBytesMax) {
-    // Index tasks may be long and may fail: they get their own transaction. A seal must be alone and last.
-    const auto& work = queue_[count].work;
-    const bool alone = std::holds_alternative<IndexJob>(work) || std::holds_alternative<SealJob>(work);
-    if (alone && count > 0) break;
-    bytes += queue_[count].bytes;
-    ++count;
-    if (alone) break;
-  }
-  // Allocates first: no job may be lost between the queue and the group.
-  group.reserve(count);
-  for (; count > 0; --count) {
-    group.push_back(std::move(queue_.front()));
-    queue_.pop_front();
-  }
-  OCTAVO_ASSERT(bytes <= queued_bytes_.load(std::memory_order_relaxed));
-  queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-  return group;
 }
 
 bool PhysicalPartition::drain() noexcept {
