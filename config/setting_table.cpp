@@ -202,6 +202,8 @@ std::vector<Setting> make_table() {
              "Physical partitions kept open; the least used is closed first"),
       size("storage", "map_bytes_initial", &Draft::map_bytes_initial, {64 * KiB, 1 * TiB},
            "Least address space for the map of a physical partition; usually 64 GiB are reserved (no memory, no disk)"),
+      size("storage", "queued_bytes_max", &Draft::queued_bytes_max, {64 * KiB, 1 * TiB},
+           "Writes that wait for the disk, half of it in one physical partition; beyond: 503"),
 
       number("query", "find_limit_default", &Draft::find_limit_default, {1, 1'000'000},
              "Documents that `_find` returns when the request does not say `limit`"),

@@ -93,6 +93,7 @@ struct Settings {
   Durability durability = Durability::commit;
   std::size_t open_partitions_max = 500;
   std::uint64_t map_bytes_initial = 16ULL << 20;
+  std::size_t queued_bytes_max = 512ULL << 20;  ///< for writes that wait for the disk, of all databases together
 
   // [query]
   std::uint32_t find_limit_default = 25;

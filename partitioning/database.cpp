@@ -51,6 +51,8 @@ std::shared_ptr<PhysicalPartition> Database::make_partition(const storage::Parti
   options.ordinal = storage::partition_number(range.folder).value();
   options.durability = settings.durability;
   options.capacity_bytes_initial = settings.map_bytes_initial;
+  // One partition cannot take the room of all.
+  options.queue_bytes_max = settings.queued_bytes_max / 2;
   options.logical_partition_bytes_max = settings.logical_partition_bytes_max;
   options.faults = engine_.faults();
   auto partition = std::make_shared<PhysicalPartition>(std::move(options), engine_.writers_);

@@ -144,8 +144,9 @@ class Database : public std::enable_shared_from_this<Database> {
   /// split.
   Task<Expected<void>> run_transaction_in(std::size_t partition_id, storage::PhysicalPartition::TransactionTask task,
                                           std::size_t bytes);
-  /// Queues without waiting (`batch=ok`). Errors that occur at the commit are lost, as the client accepts. `target`
-  /// must not refer to the id in `write`; the same holds for write_local.
+  /// Queues without waiting (`batch=ok`). Errors that occur at the commit are lost, as the client accepts; a write that
+  /// cannot be queued is an error of this call (overloaded). `target` must not refer to the id in `write`; the same
+  /// holds for write_local.
   Expected<void> write_unacknowledged(const DocumentTarget& target, storage::DocumentWrite write);
   Task<Expected<std::uint64_t>> write_local(DocumentTarget target, storage::LocalDocumentWrite write);
   Task<Expected<std::uint64_t>> write_local(storage::LocalDocumentWrite write);

@@ -182,8 +182,7 @@ Expected<void> Database::write_unacknowledged(const DocumentTarget& target, Docu
   one.push_back(std::move(write));
   OCTAVO_ASSERT(target.partition_key() == partition_key_of(one.front().id, record_.partitioned));
   set_partition_key(one.front(), target.partition_key().size());
-  partition.write(std::move(one), {}, std::move(spend_later));
-  return {};
+  return partition.try_write(std::move(one), {}, std::move(spend_later));
 }
 
 Task<Expected<std::uint64_t>> Database::write_local(storage::LocalDocumentWrite write) {

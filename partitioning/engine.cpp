@@ -75,7 +75,7 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
       faults_(faults),
       data_folder_(settings_.data_dir, faults),
       updates_(random_tag()),
-      writers_(thread_count(settings.writer_threads, 2, 2)),
+      writers_(thread_count(settings.writer_threads, 2, 2), settings.queued_bytes_max),
       slow_indexing_(indexers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 2)) - 1),
       workers_(thread_count(settings.worker_threads, 1, 1)),
       indexers_(thread_count(settings.worker_threads, 1, 2)),

@@ -145,7 +145,6 @@ void PhysicalPartition::unseal() {
 void PhysicalPartition::hand_over(std::shared_ptr<WriteSuccessor> successor) {
   OCTAVO_ASSERT(successor != nullptr);
   std::deque<Job> waiting;
-  std::size_t bytes = 0;
   WriteSuccessor& next = *successor;  // kept permanently
   {
     const std::lock_guard lock(queue_mutex_);
@@ -155,11 +154,9 @@ void PhysicalPartition::hand_over(std::shared_ptr<WriteSuccessor> successor) {
     unfed_.reset();
   }
   for (Job& job : waiting) {
-    bytes += job.bytes;
+    release(job.bytes);  // first, as the successor counts them, too
     forward(std::move(job), next);
   }
-  OCTAVO_ASSERT(bytes <= queued_bytes_.load(std::memory_order_relaxed));
-  queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 void PhysicalPartition::forward(Job job, WriteSuccessor& successor) {

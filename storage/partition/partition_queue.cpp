@@ -30,12 +30,24 @@ std::size_t bytes_of(const DocumentWrite& write) {
   return write.id.size() + write.body.size() + write.history.size() * sizeof(Revision) + kJobOverheadBytes;
 }
 
+std::size_t bytes_of(const std::vector<DocumentWrite>& writes) {
+  std::size_t bytes = 0;
+  for (const DocumentWrite& write : writes) bytes += bytes_of(write);
+  return bytes;
+}
+
 }  // namespace
 
 void PhysicalPartition::write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done) {
-  std::size_t bytes = 0;
-  for (const DocumentWrite& write : writes) bytes += bytes_of(write);
+  const std::size_t bytes = bytes_of(writes);
   enqueue({DocumentsJob{std::move(writes), options, std::move(done), {}}, bytes});
+}
+
+Expected<void> PhysicalPartition::try_write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done) {
+  const std::size_t bytes = bytes_of(writes);
+  OCTAVO_TRY_VOID(admit(bytes));
+  queue({DocumentsJob{std::move(writes), options, std::move(done), {}}, bytes});
+  return {};
 }
 
 void PhysicalPartition::write_local(LocalDocumentWrite write, LocalCompletion done) {
@@ -57,17 +69,27 @@ void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<v
   enqueue({IndexJob{std::move(task), std::move(done)}, kJobOverheadBytes});
 }
 
-void PhysicalPartition::enqueue(Job job) {
-  if (retired_.load(std::memory_order_acquire)) {
-    complete(job, refuse(ErrorCode::not_found, "Database does not exist."));
-    return;
-  }
+Expected<void> PhysicalPartition::admit(std::size_t bytes) noexcept {
+  if (retired_.load(std::memory_order_acquire)) return refuse(ErrorCode::not_found, "Database does not exist.");
+  const bool has_room = queued_bytes_.fetch_add(bytes, std::memory_order_relaxed) <= options_.queue_bytes_max;
+  if (has_room && writers_.admit(bytes)) return {};
+  queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  return refuse(ErrorCode::overloaded, "Too many writes are waiting for the disk; try again later.");
+}
+
+void PhysicalPartition::release(std::size_t bytes) noexcept {
+  const std::size_t before = queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  OCTAVO_ASSERT(bytes <= before);
+  writers_.release(bytes);
+}
+
+void PhysicalPartition::enqueue(Job job) noexcept {
+  if (const auto admitted = admit(job.bytes); !admitted) return complete(job, admitted);
+  queue(std::move(job));
+}
+
+void PhysicalPartition::queue(Job job) noexcept {
   const std::size_t bytes = job.bytes;
-  if (queued_bytes_.fetch_add(job.bytes, std::memory_order_relaxed) > options_.queue_bytes_max) {
-    queued_bytes_.fetch_sub(job.bytes, std::memory_order_relaxed);
-    complete(job, refuse(ErrorCode::overloaded, "Too many writes are waiting for the disk; try again later."));
-    return;
-  }
   bool queued = true;
   std::shared_ptr<WriteSuccessor> successor;
   {
@@ -82,13 +104,13 @@ void PhysicalPartition::enqueue(Job job) {
     if (!successor && queued) scheduled_ = true;
   }
   if (successor) {
-    queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    release(bytes);
     forward(std::move(job), *successor);  // NOLINT(bugprone-use-after-move): not queued
     return;
   }
   if (!queued) {
     // NOLINTBEGIN(bugprone-use-after-move): push_back moves it or leaves it unchanged
-    queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    release(bytes);
     complete(job, out_of_memory());
     // NOLINTEND(bugprone-use-after-move)
     return;
@@ -116,8 +138,7 @@ std::vector<PhysicalPartition::Job> PhysicalPartition::take_group() {
     group.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }
-  OCTAVO_ASSERT(bytes <= queued_bytes_.load(std::memory_order_relaxed));
-  queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+  release(bytes);
   return group;
 }
 

@@ -46,8 +46,9 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
     config::Durability durability = config::Durability::commit;
     std::uint64_t capacity_bytes_initial = 16ULL << 20;
     std::uint64_t logical_partition_bytes_max = 20ULL << 30;
-    std::size_t queue_bytes_max = 256ULL << 20;  ///< limit for waiting writes; beyond it: Error overloaded
-    FaultInjector* faults = nullptr;             ///< for tests only
+    /// Limit for waiting writes; beyond it, and beyond that of the WriterPool: Error overloaded.
+    std::size_t queue_bytes_max = 256ULL << 20;
+    FaultInjector* faults = nullptr;  ///< for tests only
   };
   /// Called after each durable group, on the writer's thread: wakes followers.
   using CommitListener = std::function<void(bool design_documents_changed)>;
@@ -73,6 +74,9 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   /// request one failed precondition fails all writes: the failed ones carry their own error, the others
   /// ErrorCode::precondition_failed.
   void write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done);
+  /// As write(), for callers that do not wait: a request that cannot be queued is the error of this call, and `done` is
+  /// not called. Errors: overloaded, not_found.
+  Expected<void> try_write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done);
 
   using LocalCompletion = std::move_only_function<void(Expected<std::uint64_t>)>;
   void write_local(LocalDocumentWrite write, LocalCompletion done);
@@ -178,7 +182,13 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   Expiry expiry() const;
   void run_part(std::move_only_function<Expected<bool>(WriteTransaction&, Tree meta)> part,
                 std::move_only_function<void(Expected<bool>)> done);
-  void enqueue(Job job);
+  /// Admits and queues it, or completes it with the error.
+  void enqueue(Job job) noexcept;
+  /// Counts a request before it is queued. Errors: overloaded: too much is waiting; not_found: retired.
+  Expected<void> admit(std::size_t bytes) noexcept;
+  void release(std::size_t bytes) noexcept;
+  /// Queues an admitted job.
+  void queue(Job job) noexcept;
   std::vector<Job> take_group();
   Outcome commit_group(std::span<Job> group) noexcept;
   Outcome commit_documents(std::span<Job> group);

@@ -6,7 +6,7 @@
 
 namespace octavo::storage {
 
-WriterPool::WriterPool(std::size_t thread_count) {
+WriterPool::WriterPool(std::size_t thread_count, std::size_t queued_bytes_max) : queued_bytes_max_(queued_bytes_max) {
   threads_.reserve(thread_count);
   for (std::size_t i = 0; i < thread_count; ++i) threads_.emplace_back([this] { run(); });
 }

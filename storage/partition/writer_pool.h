@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/error.h"
 
 namespace octavo::storage {
@@ -28,9 +29,11 @@ class WriteSource {
 
 /// The threads that commit: a few, shared by all physical partitions, so that thousands of databases need no thread
 /// each. As a commit spends its time in fsync, there are more threads than cores.
+///
+/// Counts what waits in the queues of all sources: requests that are not awaited are bounded by nothing else.
 class WriterPool {
  public:
-  explicit WriterPool(std::size_t thread_count);
+  explicit WriterPool(std::size_t thread_count, std::size_t queued_bytes_max = 512ULL << 20);
   /// Completes all scheduled work, then joins.
   ~WriterPool();
   WriterPool(const WriterPool&) = delete;
@@ -38,6 +41,18 @@ class WriterPool {
 
   /// Thread-safe. The caller ensures that a source is scheduled at most once at a time. Allocates no memory.
   void schedule(std::shared_ptr<WriteSource> source) noexcept;
+
+  /// Counts a request that is to wait. False, and not counted, if more than the limit waits already: a single request
+  /// may be larger than the limit.
+  bool admit(std::size_t bytes) noexcept {
+    if (queued_bytes_.fetch_add(bytes, std::memory_order_relaxed) <= queued_bytes_max_) return true;
+    release(bytes);
+    return false;
+  }
+  void release(std::size_t bytes) noexcept {
+    const std::size_t before = queued_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    OCTAVO_ASSERT(bytes <= before);
+  }
 
   /// Returns when nothing is scheduled or being drained: all writes have been answered.
   void run_out();
@@ -61,6 +76,8 @@ class WriterPool {
 
  private:
   static constexpr auto kNone = ErrorCode{0xFF};
+  const std::size_t queued_bytes_max_;
+  std::atomic<std::size_t> queued_bytes_{0};
   std::atomic<ErrorCode> disk_failure_{kNone};
   void run();
   void append(std::shared_ptr<WriteSource> source);

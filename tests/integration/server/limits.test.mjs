@@ -95,6 +95,29 @@ describe('limits', () => {
     await server.stop();
   });
 
+  test('unacknowledged writes beyond the room for waiting ones are refused, and none that was accepted is lost', async (t) => {
+    const server = await Server.startFor(t, { config: '[storage]\nqueued_bytes_max = "1MiB"\n' });
+    const names = ['one', 'two', 'three'];
+    for (const name of names) expectStatus(await server.put(`/${name}`), 201);
+    const accepted = Object.fromEntries(names.map((name) => [name, 0]));
+    let refused = 0;
+    const text = 'x'.repeat(200_000);
+    for (let round = 0; round < 5; ++round) {
+      await Promise.all(Array.from({ length: 60 }, async (_, n) => {
+        const name = names[n % names.length];
+        const reply = await server.put(`/${name}/d${round}-${n}?batch=ok`, { text });
+        assert.ok(reply.status === 202 || reply.status === 503, `${reply.status}`);
+        if (reply.status === 202) accepted[name] += 1;
+        else refused += 1;
+      }));
+    }
+    t.diagnostic(`${refused} of 300 were refused`);
+    for (const name of names) {
+      await eventually(async () => (await server.get(`/${name}`)).body.doc_count === accepted[name]);
+    }
+    await server.stop();
+  });
+
   for (const durability of ['relaxed', 'ephemeral']) {
     test(`durability ${durability} keeps everything over a clean stop`, async (t) => {
       const server = await Server.startFor(t, { config: `[storage]\ndurability = "${durability}"\n` });

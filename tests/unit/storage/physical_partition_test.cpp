@@ -325,6 +325,45 @@ TEST_CASE("writes of many threads are grouped: far fewer commits than writes") {
   CHECK(feed_ids(fixture).size() == 800);
 }
 
+TEST_CASE("a request that cannot be queued is refused, and its room is free again when the others are written") {
+  PhysicalPartition::Options options;
+  options.queue_bytes_max = 300;
+  PartitionFixture fixture(options);
+  const auto one = [](std::string id) {
+    std::vector<DocumentWrite> writes;
+    writes.push_back(PartitionFixture::make(std::move(id), "{}"));
+    return writes;
+  };
+  std::promise<void> done;
+  {
+    HeldWriter held(fixture.partition());
+    auto first = fixture.begin_write(one("a"));
+    CHECK(fixture.partition().try_write(one("b"), {}, [&](const auto&) { done.set_value(); }));
+    const auto refused = fixture.partition().try_write(one("c"), {}, [](const auto&) { FAIL("it was refused"); });
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::overloaded);
+    CHECK(fixture.begin_write(one("d")).get().front().error().code == ErrorCode::overloaded);
+    held.release();
+    CHECK(first.get().front());
+    done.get_future().get();
+  }
+  CHECK(fixture.partition().queued_bytes() == 0);
+  CHECK(fixture.put("c", "{}"));
+  CHECK(feed_ids(fixture) == std::vector<std::string>{"a", "b", "c"});
+}
+
+TEST_CASE("the writers count what waits in all queues") {
+  WriterPool writers(1, 100);
+  CHECK(writers.admit(1'000));  // larger than the limit, but alone
+  CHECK_FALSE(writers.admit(1));
+  writers.release(1'000);
+  CHECK(writers.admit(60));
+  CHECK(writers.admit(60));
+  CHECK_FALSE(writers.admit(1));
+  writers.release(60);
+  CHECK(writers.admit(1));
+}
+
 TEST_CASE("writes after the database was given up fail, they do not hang") {
   PartitionFixture fixture;
   fixture.partition().retire();

@@ -207,6 +207,60 @@ TEST_CASE("a commit that fails holds queries by a global index up no longer than
   CHECK(steady_clock::now() - begin < patiently(std::chrono::seconds(10)));
 }
 
+namespace {
+
+/// Three databases with little room for waiting writes, which one thread writes.
+struct FullQueues {
+  static config::Settings settings() {
+    config::Settings narrow;
+    narrow.queued_bytes_max = 1'000;
+    narrow.writer_threads = 1;
+    return narrow;
+  }
+  static CouchApiFixture::Parts parts(HeldCommits& faults) {
+    CouchApiFixture::Parts held;
+    held.faults = &faults;
+    return held;
+  }
+  FullQueues() {
+    for (const char* name : {"/a", "/b", "/c"}) REQUIRE(couch.put(name).status == 201);
+  }
+  ~FullQueues() { commits.release(); }
+
+  /// Each of them takes somewhat more than 256 bytes.
+  int put(const std::string& target) { return couch.put(target + "?batch=ok", R"({"n":1})").status; }
+
+  HeldCommits commits;
+  CouchApiFixture couch{settings(), parts(commits)};
+};
+
+}  // namespace
+
+TEST_CASE("batch=ok answers 503 for what cannot be queued, in one database and in all together") {
+  FullQueues subject;
+  subject.commits.hold();
+  REQUIRE(subject.put("/a/held") == 202);
+  subject.commits.wait_until_held();
+  std::vector<std::string> accepted{"/a/held"};
+  for (const char* target : {"/a/1", "/a/2", "/b/1", "/b/2"}) {
+    CHECK(subject.put(target) == 202);
+    accepted.emplace_back(target);
+  }
+  CHECK(subject.put("/a/3") == 503);  // more than half of the room
+  CHECK(subject.put("/c/1") == 503);  // nothing waits there
+  subject.commits.release();
+  const auto deadline = steady_clock::now() + patiently(std::chrono::seconds(20));
+  for (const std::string& target : accepted) {
+    while (subject.couch.get(target).status != 200 && steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    CHECK(subject.couch.get(target).status == 200);
+  }
+  CHECK(subject.couch.get("/a/3").status == 404);
+  CHECK(subject.couch.get("/c/1").status == 404);
+  CHECK(subject.put("/c/1") == 202);
+}
+
 TEST_CASE("a write that is committed while its database is deleted does not make followers believe that it is there") {
   Subject subject;
   subject.write();
