@@ -2,10 +2,13 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/assert.h"
+#include "base/memory_retry.h"
 #include "storage/partition/physical_partition.h"
 #include "storage/partition/write_successor.h"
 
@@ -38,16 +41,70 @@ std::size_t bytes_of(const std::vector<DocumentWrite>& writes) {
 
 }  // namespace
 
+/// A request that is too large for one group.
+struct PhysicalPartition::LargeRequest {
+  DocumentsJob job;      ///< collects the results; its writes before `next` were moved to parts
+  std::size_t next = 0;  ///< the first write that is in no part yet
+};
+
 void PhysicalPartition::write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done) {
-  const std::size_t bytes = bytes_of(writes);
-  enqueue({DocumentsJob{std::move(writes), options, std::move(done), {}}, bytes});
+  Job job{DocumentsJob{std::move(writes), options, std::move(done), {}}, 0};
+  auto& documents = std::get<DocumentsJob>(job.work);
+  job.bytes = bytes_of(documents.writes);
+  if (const auto admitted = admit(job.bytes); !admitted) return complete(job, admitted);
+  queue_documents(std::move(documents), job.bytes);
 }
 
 Expected<void> PhysicalPartition::try_write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done) {
   const std::size_t bytes = bytes_of(writes);
   OCTAVO_TRY_VOID(admit(bytes));
-  queue({DocumentsJob{std::move(writes), options, std::move(done), {}}, bytes});
+  queue_documents({std::move(writes), options, std::move(done), {}}, bytes);
   return {};
+}
+
+void PhysicalPartition::queue_documents(DocumentsJob job, std::size_t bytes) noexcept {
+  if (bytes <= kGroupBytesMax || job.writes.size() == 1 || job.options.atomic) return queue({std::move(job), bytes});
+  std::shared_ptr<LargeRequest> request;
+  try {
+    request = std::make_shared<LargeRequest>();
+    job.results.reserve(job.writes.size());
+  } catch (const std::bad_alloc&) {
+    return queue({std::move(job), bytes});  // as one large group
+  }
+  request->job = std::move(job);
+  queue_next_part(std::move(request));
+}
+
+// A part enters the queue when the one before it was written, behind the writes that came meanwhile. All parts in the
+// queue at once would hold these up as one transaction would.
+void PhysicalPartition::queue_next_part(std::shared_ptr<LargeRequest> request) noexcept {
+  std::vector<DocumentWrite>& writes = request->job.writes;
+  std::size_t end = request->next;
+  std::size_t bytes = 0;
+  for (; end < writes.size(); ++end) {
+    const std::size_t more = bytes_of(writes[end]);
+    if (bytes != 0 && bytes + more > kGroupBytesMax) break;
+    bytes += more;
+  }
+  OCTAVO_ASSERT(end > request->next);
+  DocumentsJob part;
+  part.options = request->job.options;
+  until_memory_suffices([&] {
+    part.writes.reserve(end - request->next);
+    part.done = [self = shared_from_this(), request](DocumentResults results) {
+      DocumentResults& all = request->job.results;  // it has the room
+      for (EditOutcome& result : results) all.push_back(std::move(result));
+      if (request->next < request->job.writes.size()) return self->queue_next_part(request);
+      OCTAVO_ASSERT(all.size() == request->job.writes.size());
+      request->job.done(std::move(all));
+    };
+  });
+  for (; request->next < end; ++request->next) {
+    DocumentWrite& write = part.writes.emplace_back(std::move(writes[request->next]));
+    // Short ids are stored inside the string object, so the view into the id must be set again.
+    write.partition_key = std::string_view(write.id).substr(0, write.partition_key.size());
+  }
+  queue({std::move(part), bytes});
 }
 
 void PhysicalPartition::write_local(LocalDocumentWrite write, LocalCompletion done) {

@@ -72,7 +72,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   using Completion = std::move_only_function<void(DocumentResults)>;
   /// Queues edits. `done` is called exactly once, with one result per write, in order; it must not throw. In an atomic
   /// request one failed precondition fails all writes: the failed ones carry their own error, the others
-  /// ErrorCode::precondition_failed.
+  /// ErrorCode::precondition_failed. Other requests of more than 4 MiB are written in parts, with other writes between
+  /// them.
   void write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done);
   /// As write(), for callers that do not wait: a request that cannot be queued is the error of this call, and `done` is
   /// not called. Errors: overloaded, not_found.
@@ -164,6 +165,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
     IndexTask task;
     std::move_only_function<void(Expected<void>)> done;
   };
+  struct LargeRequest;
   struct SealJob {
     std::move_only_function<void(Expected<void>)> done;
   };
@@ -189,6 +191,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   void release(std::size_t bytes) noexcept;
   /// Queues an admitted job.
   void queue(Job job) noexcept;
+  void queue_documents(DocumentsJob job, std::size_t bytes) noexcept;
+  void queue_next_part(std::shared_ptr<LargeRequest> request) noexcept;
   std::vector<Job> take_group();
   Outcome commit_group(std::span<Job> group) noexcept;
   Outcome commit_documents(std::span<Job> group);

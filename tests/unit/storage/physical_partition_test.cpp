@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "storage/document/document_record.h"
+#include "storage/partition/write_successor.h"
 #include "support/partition_fixture.h"
 #include "support/revisions.h"
 
@@ -25,6 +26,38 @@ std::vector<std::string> feed_ids(PartitionFixture& fixture, std::string_view pa
   for (auto row = cursor.seek(1); row; row = cursor.next()) ids.emplace_back(row->id);
   return ids;
 }
+
+/// Twelve documents of 1 MiB: a group takes three of them.
+std::vector<DocumentWrite> large_request() {
+  std::vector<DocumentWrite> writes;
+  const std::string body = R"({"t":")" + std::string(1 << 20, 'x') + "\"}";
+  for (int i = 0; i < 12; ++i) writes.push_back(PartitionFixture::make("p:" + std::to_string(i), body));
+  return writes;
+}
+
+/// Takes the documents of a partition that was split, and answers at once.
+class ForwardedWrites final : public WriteSuccessor {
+ public:
+  void write(std::vector<DocumentWrite> writes, WriteOptions, PhysicalPartition::Completion done) override {
+    PhysicalPartition::DocumentResults results;
+    for (const DocumentWrite& write : writes) {
+      if (write.partition_key == "p") ids.push_back(write.id);
+      results.emplace_back(WrittenDocument{});
+    }
+    done(std::move(results));
+  }
+  void write_local(LocalDocumentWrite, PhysicalPartition::LocalCompletion done) override { done(unexpected_call()); }
+  void purge(std::vector<PurgeRequest>, PhysicalPartition::PurgeCompletion done) override { done(unexpected_call()); }
+  void run_transaction(PhysicalPartition::TransactionTask, std::string, std::size_t,
+                       std::move_only_function<void(Expected<void>)> done) override {
+    done(unexpected_call());
+  }
+
+  std::vector<std::string> ids;
+
+ private:
+  static std::unexpected<Error> unexpected_call() { return fail(ErrorCode::internal, "only documents are forwarded"); }
+};
 
 std::string body_of(PartitionFixture& fixture, std::string_view id) {
   const Snapshot snapshot = fixture.snapshot();
@@ -323,6 +356,60 @@ TEST_CASE("writes of many threads are grouped: far fewer commits than writes") {
   CHECK(fixture.snapshot().statistics()->document_count == 800);
   CHECK(fixture.commits() < 800);
   CHECK(feed_ids(fixture).size() == 800);
+}
+
+TEST_CASE("a large request is written in parts, and a write that comes after it does not wait for its end") {
+  PartitionFixture fixture;
+  auto writes = large_request();
+  writes.push_back(PartitionFixture::make("p:0", "{}"));
+  HeldWriter held(fixture.partition());
+  auto request = fixture.begin_write(std::move(writes));
+  auto after = fixture.begin_write({PartitionFixture::make("p:after", "{}")});
+  held.release();
+  const auto results = request.get();
+  REQUIRE(results.size() == 13);
+  Sequence last = 0;
+  for (std::size_t i = 0; i < 12; ++i) {
+    REQUIRE(results[i]);
+    CHECK(results[i]->sequence > last);
+    last = results[i]->sequence;
+  }
+  CHECK(results[12].error().code == ErrorCode::conflict);  // it sees the first document of its request
+  const auto later = after.get().front();
+  REQUIRE(later);
+  CHECK(later->sequence < last);
+  CHECK(fixture.commits() >= 4);
+  CHECK(fixture.partition().queued_bytes() == 0);
+  CHECK(fixture.snapshot().statistics_of("p")->document_count == 13);
+  CHECK(feed_ids(fixture, "p").size() == 13);
+}
+
+TEST_CASE("an atomic request is one transaction, however large") {
+  PartitionFixture fixture;
+  auto writes = large_request();
+  writes.push_back(PartitionFixture::make("p:refused", "{}", rev(1, "abc")));
+  const auto results = fixture.write(std::move(writes), true);
+  REQUIRE(results.size() == 13);
+  CHECK(results[0].error().code == ErrorCode::precondition_failed);
+  CHECK(results[12].error().code == ErrorCode::conflict);
+  CHECK(fixture.snapshot().statistics()->document_count == 0);
+}
+
+TEST_CASE("the parts of a large request that are left are forwarded after a split") {
+  PartitionFixture fixture;
+  const auto successor = std::make_shared<ForwardedWrites>();
+  std::promise<Expected<void>> sealed;
+  HeldWriter held(fixture.partition());
+  auto request = fixture.begin_write(large_request());
+  fixture.partition().seal([&](auto result) { sealed.set_value(std::move(result)); });
+  held.release();
+  REQUIRE(sealed.get_future().get());
+  fixture.partition().hand_over(successor);
+  const auto results = request.get();
+  REQUIRE(results.size() == 12);
+  for (const auto& result : results) CHECK(result);
+  CHECK(successor->ids == std::vector<std::string>{"p:3", "p:4", "p:5", "p:6", "p:7", "p:8", "p:9", "p:10", "p:11"});
+  CHECK(fixture.partition().queued_bytes() == 0);
 }
 
 TEST_CASE("a request that cannot be queued is refused, and its room is free again when the others are written") {
