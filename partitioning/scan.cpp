@@ -124,10 +124,13 @@ FeedScan::FeedScan(Database& database, FeedRange range)
 Expected<ScanState> FeedScan::run(ScanBudget budget,
                                   FunctionRef<Visit(const storage::FeedRow&, const storage::Snapshot&)> visit) {
   // The watermark first, then the snapshots, which therefore contain everything up to it.
-  const storage::Sequence watermark = database_.watermark();
   const bool descending = range_.descending;
+  const storage::Sequence newest = database_.watermark();
+  const storage::Sequence watermark = descending ? newest : std::min(newest, range_.until);
   beyond_.clear();
-  if (!descending && position_ >= watermark) return ScanState::done;
+  // A walk that has shown rows looks once more for those that have moved.
+  const bool nothing_moved = !range_.notes_beyond || position_ == range_.since;
+  if (!descending && position_ >= watermark && nothing_moved) return ScanState::done;
   OCTAVO_TRY(const auto snapshots, take_snapshots(database_, range_.partition_key));
   if (descending && !upper_) upper_ = watermark;
 
@@ -147,11 +150,13 @@ Expected<ScanState> FeedScan::run(ScanBudget budget,
         source == nullptr || (descending ? source->row->sequence <= range_.since : source->row->sequence > watermark);
     if (past) {
       if (descending) return ScanState::done;
-      position_ = watermark;
+      position_ = std::max(position_, watermark);
       if (!range_.notes_beyond) return ScanState::done;
+      std::size_t rows_left = beyond_rows_max;
       for (auto& rest : sources) {
-        for (; rest.row && beyond_.size() < beyond_max; rest.row = rest.cursor.next()) {
-          beyond_.emplace_back(rest.row->id);
+        for (; rest.row && beyond_.size() < beyond_max && rows_left > 0; --rows_left, rest.row = rest.cursor.next()) {
+          const bool is_new = rest.row->revision.generation == 1 && !rest.row->has_conflicts;
+          if (!is_new || range_.notes_new_beyond) beyond_.emplace_back(rest.row->id);
         }
       }
       return ScanState::done;

@@ -79,11 +79,13 @@ struct FeedRange {
   storage::Sequence since = 0;
   bool descending = false;
   std::optional<std::string> partition_key;
-  bool notes_beyond = false;  ///< see FeedScan::beyond
+  bool notes_beyond = false;     ///< see FeedScan::beyond
+  bool notes_new_beyond = true;  ///< also documents that have only one revision: they did not exist before
+  storage::Sequence until = ~storage::Sequence{0};  ///< see FeedScan::stop_at
 };
 
 /// Walks the feed in sequence order over all physical partitions, up to the watermark at the time of each call.
-/// `done` means: nothing more at that watermark; a later call continues where it stopped.
+/// `done` means: nothing more at that watermark, or at stop_at(); a later call continues where it stopped.
 class FeedScan {
  public:
   FeedScan(Database& database, FeedRange range);
@@ -91,10 +93,13 @@ class FeedScan {
                           FunctionRef<Visit(const storage::FeedRow&, const storage::Snapshot&)> visit);
   /// All rows at or below this sequence have been visited or need not be: the follower's `last_seq`.
   storage::Sequence position() const { return position_; }
-  /// For ascending scans, with `notes_beyond`: documents whose rows were beyond the watermark because they were just
-  /// being written. A document that is missing from the complete feed is one of them.
+  /// For ascending scans: later rows are not visited, unless this is raised.
+  void stop_at(storage::Sequence until) { range_.until = until; }
+  /// For ascending scans, with `notes_beyond`: documents whose rows were beyond the watermark, because they were just
+  /// being written, or beyond stop_at(). A document that is missing from the complete feed is one of them.
   const std::vector<std::string>& beyond() const { return beyond_; }
-  static constexpr std::size_t beyond_max = 10'000;  ///< more are not noted
+  static constexpr std::size_t beyond_max = 10'000;        ///< more are not noted
+  static constexpr std::size_t beyond_rows_max = 100'000;  ///< nor those behind this many rows
 
  private:
   Database& database_;

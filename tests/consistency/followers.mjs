@@ -177,11 +177,19 @@ export class PollFollower extends Follower {
         this.refused(reply);
         break;
       }
-      for (const row of reply.body.results) this.take(row);
-      if (this.rows.length > 0 && sequenceNumber(reply.body.last_seq) < sequenceNumber(this.rows.at(-1).seq)) {
-        this.history.complain(`${this.name}: last_seq ${reply.body.last_seq} is before its last row ${this.rows.at(-1).seq}`);
+      // A feed from the beginning may end with documents that were written before it reached them. They have its last
+      // sequence, and come again in their places.
+      let { results: rows, last_seq: lastSeq } = reply.body;
+      const isLast = (row) => sequenceNumber(row.seq) === sequenceNumber(lastSeq);
+      if (sequenceNumber(this.since) === 0 && rows.filter(isLast).length > 1) {
+        rows = rows.filter((row) => !isLast(row));
+        lastSeq = rows.at(-1)?.seq ?? this.since;
       }
-      this.pass(reply.body.last_seq);
+      for (const row of rows) this.take(row);
+      if (this.rows.length > 0 && sequenceNumber(lastSeq) < sequenceNumber(this.rows.at(-1).seq)) {
+        this.history.complain(`${this.name}: last_seq ${lastSeq} is before its last row ${this.rows.at(-1).seq}`);
+      }
+      this.pass(lastSeq);
       if (this.feed === 'normal') await sleep(this.random.between(0, 40));
     }
     connection.close();

@@ -64,6 +64,8 @@ class ApiDriver {
   std::function<void()> before_run;
   /// Called when the first piece of a streamed reply has arrived.
   std::function<void()> after_first_piece;
+  /// Called after each piece of any streamed reply.
+  std::function<void()> after_each_piece;
 
   /// Starts a request; run() goes on until all started ones are answered.
   void start(Received& received, std::string_view method, std::string_view target, std::string_view body,
@@ -118,11 +120,12 @@ class ApiDriver {
     api::Request request;
   };
   struct Collector final : api::BodySink {
-    Collector(std::string& all, std::function<void()> after_first)
-        : out(all), after_first_piece(std::move(after_first)) {}
+    Collector(std::string& all, std::function<void()> after_first, const std::function<void()>& after_each)
+        : out(all), after_first_piece(std::move(after_first)), after_each_piece(after_each) {}
     Task<bool> write(std::string_view bytes) override {
       out += bytes;
       if (after_first_piece) std::exchange(after_first_piece, nullptr)();
+      if (after_each_piece) after_each_piece();
       co_return true;
     }
     bool closed() const override { return hung_up; }
@@ -133,6 +136,7 @@ class ApiDriver {
     }
     std::string& out;
     std::function<void()> after_first_piece;
+    const std::function<void()>& after_each_piece;
     bool hung_up = false;
     std::move_only_function<void()> when_closed;
   };
@@ -150,7 +154,7 @@ class ApiDriver {
     received.body = std::move(reply.body);
     if (reply.stream) {
       received.streamed = true;
-      Collector sink(received.body, std::exchange(after_first_piece, nullptr));
+      Collector sink(received.body, std::exchange(after_first_piece, nullptr), after_each_piece);
       streaming_ = &sink;
       try {
         co_await reply.stream(sink);

@@ -45,7 +45,7 @@ ChangesFeed::ChangesFeed(std::shared_ptr<Database> database, ChangesQuery query,
       since_(since),
       filter_(std::move(filter)),
       partition_key_(std::move(partition_key)),
-      scan_(std::in_place, *database_, FeedRange{since, query_.descending, partition_key_, !is_line_mode(query_.mode)}),
+      scan_(std::in_place, *database_, range_after(since, query_.descending)),
       acknowledged_(database_->committed_sequence()),
       last_sent_(since),
       named_documents_pending_(filter_.ids() != nullptr && filter_.ids()->size() <= kNamedDocumentsMax) {}
@@ -60,7 +60,10 @@ Expected<ChangesFeed::Step> ChangesFeed::advance(std::string& out, ScanBudget bu
     if (std::exchange(named_documents_pending_, false)) {
       OCTAVO_TRY_VOID(send_named_documents(out));
       caught_up_ = !limit_reached();
+    } else if (looks_up_) {
+      OCTAVO_TRY(caught_up_, send_unsettled(out, budget));
     } else {
+      if (ends() && std::exchange(needs_end_, false)) scan_->stop_at(database_->watermark());
       OCTAVO_TRY(caught_up_, scan(out, budget));
     }
     if (!caught_up_ && !limit_reached()) return Step::more;
@@ -68,27 +71,89 @@ Expected<ChangesFeed::Step> ChangesFeed::advance(std::string& out, ScanBudget bu
   const bool follows = is_line_mode(query_.mode) || (query_.mode == FeedMode::longpoll && emitted_ == 0);
   if (follows && !limit_reached()) {
     if (query_.descending) turn_forward();
+    needs_end_ = true;
     return Step::wait;
   }
-  if (caught_up_ && !query_.descending && must_settle()) return Step::wait;
+  if (caught_up_ && ends() && !looks_up_) {
+    if (const Step step = step_at_end(); step != Step::end) return step;
+  }
   OCTAVO_TRY_VOID(finish(out));
   return Step::end;
+}
+
+// Whether the scan goes forward to an end, which it gets from the watermark of a moment.
+bool ChangesFeed::ends() const {
+  return !is_line_mode(query_.mode) && !query_.descending;
+}
+
+FeedRange ChangesFeed::range_after(Sequence since, bool descending) const {
+  return {.since = since,
+          .descending = descending,
+          .partition_key = partition_key_,
+          .notes_beyond = !is_line_mode(query_.mode),
+          .notes_new_beyond = false};
+}
+
+// The scan has reached its end: what is left to do?
+ChangesFeed::Step ChangesFeed::step_at_end() {
+  Step step = Step::end;
+  if (!std::exchange(has_caught_up_, true) && database_->watermark() > scan_->position()) {
+    step = Step::more;
+  } else if (must_settle()) {
+    step = Step::wait;
+  } else if (since_ == 0 && !unsettled_.empty()) {
+    // A later `since` is one of a reader that comes back for what it has missed.
+    looks_up_ = true;
+    step = Step::more;
+  }
+  if (step == Step::more) caught_up_ = false;
+  needs_end_ = true;
+  return step;
 }
 
 // A write moves the row of its document to the end of the feed, and the row is beyond the watermark until that commit
 // finishes. A feed that ends at this moment would not show the document at all, although it existed all the time. So
 // the feed continues until it has shown every document that it found in this state the first time.
 bool ChangesFeed::must_settle() {
-  if (settle_rounds_ >= kSettleRoundsMax) return false;
   const std::set<std::string_view> beyond(scan_->beyond().begin(), scan_->beyond().end());
-  if (settle_rounds_++ == 0) {
+  if (settle_rounds_ == 0) {
+    settle_begin_ = scan_->position();
     for (const auto id : beyond) {
       if (filter_.may_pass(id)) unsettled_.emplace(id);
     }
   } else {
     std::erase_if(unsettled_, [&](const std::string& id) { return !beyond.contains(id); });
   }
-  return !unsettled_.empty();
+  if (unsettled_.empty() || settle_rounds_ >= kSettleRoundsMax) return false;
+  ++settle_rounds_;
+  return database_->watermark() - settle_begin_ < kSettleChangesMax;
+}
+
+// Documents that were written in each round. They get the feed's last sequence, so that a client that continues from
+// any row gets everything behind it, and these documents again in their places.
+Expected<bool> ChangesFeed::send_unsettled(std::string& out, ScanBudget budget) {
+  const Sequence watermark = database_->watermark();  // before the snapshots, which contain everything up to it
+  while (!unsettled_.empty() && !limit_reached()) {
+    const auto next = unsettled_.extract(unsettled_.begin());
+    OCTAVO_TRY_VOID(send_as_it_is(out, next.value(), watermark));
+    if (out.size() >= kSliceBytes || ScanBudget::Clock::now() >= budget.until) break;
+  }
+  return unsettled_.empty();
+}
+
+// A document whose commit is not finished yet is left out.
+Expected<void> ChangesFeed::send_as_it_is(std::string& out, std::string_view id, Sequence watermark) {
+  Candidate candidate;
+  {
+    OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
+    OCTAVO_TRY(const auto document, snapshot.find(id));
+    if (!document || document->sequence > watermark) return {};
+    const FeedRow change{scan_->position(), document->id, document->revision, document->deleted,
+                         document->has_conflicts};
+    if (!filter_.runs_functions()) return append_row(out, Row{change, snapshot});
+    OCTAVO_TRY(candidate, candidate_of(Row{change, snapshot}));
+  }
+  return append_candidate(out, candidate);
 }
 
 void ChangesFeed::append_head(std::string& out) {
@@ -233,7 +298,7 @@ Expected<void> ChangesFeed::send_named_documents(std::string& out) {
     }
   }
   if (!query_.descending) {
-    scan_.emplace(*database_, FeedRange{reached, false, partition_key_, !is_line_mode(query_.mode)});
+    scan_.emplace(*database_, range_after(reached, false));
   }
   return {};
 }

@@ -18,6 +18,11 @@ namespace octavo::api::couch {
 
 /// One reader of the change feed of a database or of one logical partition: renders the rows in the feed's mode. Holds
 /// no snapshot between calls. Used by one thread at a time.
+///
+/// A feed that ends must end also while others write, and must show every document that existed all the time, though
+/// each write moves the row of its document to the end. It reads up to the newest change at its beginning, then what
+/// has changed meanwhile, and that is all unless documents were written again before it reached them. It goes after
+/// these in a few short rounds; a feed from the beginning then looks up those that are left.
 class ChangesFeed {
  public:
   /// `since` is the parsed value of the query.
@@ -52,8 +57,9 @@ class ChangesFeed {
   partitioning::Database& database() const { return *database_; }
 
  private:
-  // The feed stops waiting for documents that were written again in this many rounds.
+  // The feed stops following documents that were written again in this many rounds, or over this many changes.
   static constexpr int kSettleRoundsMax = 8;
+  static constexpr storage::Sequence kSettleChangesMax = 10'000;
 
   struct Row {
     const storage::FeedRow& change;
@@ -82,9 +88,14 @@ class ChangesFeed {
   /// All rows up to this sequence were examined.
   storage::Sequence looked_at() const { return candidates_.empty() ? scan_->position() : last_sent_; }
   void append_head(std::string& out);
+  bool ends() const;
+  partitioning::FeedRange range_after(storage::Sequence since, bool descending) const;
+  Step step_at_end();
   bool must_settle();
   void turn_forward();
   Expected<void> send_named_documents(std::string& out);
+  Expected<bool> send_unsettled(std::string& out, partitioning::ScanBudget budget);
+  Expected<void> send_as_it_is(std::string& out, std::string_view id, storage::Sequence watermark);
   Expected<void> append_row(std::string& out, const Row& row);
   Expected<void> collect_passing(const Row& row, const std::optional<storage::DocumentView>& document);
   void begin_row(std::string& out, storage::Sequence sequence, std::string_view id, bool deleted);
@@ -105,11 +116,15 @@ class ChangesFeed {
   std::uint64_t seen_ = 0;       ///< number of rows examined
   std::uint64_t emitted_ = 0;
   std::vector<storage::Revision> passing_;  ///< for the current row; a member to reuse its memory
-  /// Documents that the feed has not shown yet because they were being written when it reached its end.
+  /// Documents that the feed may not have shown yet because they were written before it reached them.
   std::set<std::string, std::less<>> unsettled_;
   std::deque<Candidate> candidates_;
   bool collected_all_ = false;  ///< the scan has reached the end; some rows may still be candidates
+  bool needs_end_ = true;       ///< the scan stops at the watermark of its next slice
+  bool has_caught_up_ = false;  ///< also what changed while the feed was read was sent
+  bool looks_up_ = false;       ///< only the lookups of unsettled_ are left
   int settle_rounds_ = 0;
+  storage::Sequence settle_begin_ = 0;
   bool started_ = false;                  ///< the head was sent, if the mode has one
   bool caught_up_ = false;                ///< no rows were left at the last call
   bool named_documents_pending_ = false;  ///< `_doc_ids`: the first round looks the documents up instead of scanning

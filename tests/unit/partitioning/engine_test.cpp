@@ -218,6 +218,37 @@ TEST_CASE("database names follow CouchDB's rules") {
   CHECK(Engine::check_database_name(std::string(239, 'a')).error().word == "database_name_too_long");
 }
 
+TEST_CASE("a scan of the feed stops where it is told, and notes which older documents are behind that") {
+  EngineFixture fixture;
+  const auto shop = fixture.create("shop", {});
+  const auto first = EngineFixture::put(*shop, "a", "{}");
+  for (const auto* id : {"b", "c"}) EngineFixture::put(*shop, id, "{}");
+  FeedRange range;
+  range.notes_beyond = true;
+  range.notes_new_beyond = false;
+  FeedScan scan(*shop, range);
+  scan.stop_at(3);
+  EngineFixture::put(*shop, "a", R"({"n":2})", first.revision);
+  EngineFixture::put(*shop, "d", "{}");
+  std::vector<std::string> found;
+  const auto run = [&] {
+    return scan.run({1}, [&](const storage::FeedRow& row, const storage::Snapshot&) {
+      found.emplace_back(row.id);
+      return Visit::next;
+    });
+  };
+  while (*run() == ScanState::more) {
+  }
+  CHECK(found == std::vector<std::string>{"b", "c"});
+  CHECK(scan.position() == 3);
+  CHECK(scan.beyond() == std::vector<std::string>{"a"});
+  scan.stop_at(shop->watermark());
+  while (*run() == ScanState::more) {
+  }
+  CHECK(found == std::vector<std::string>{"b", "c", "a", "d"});
+  CHECK(scan.beyond().empty());
+}
+
 TEST_CASE("a sequence beyond the end is of changes that were lost, and stands for the beginning") {
   EngineFixture fixture;
   auto database = fixture.create("d");

@@ -1,9 +1,12 @@
+#include <set>
+#include <string>
 #include <thread>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <catch2/catch.hpp>
 
+#include "support/engine_fixture.h"
 #include "support/patience.h"
 #include "unit/api/couch/couch_api_fixture.h"
 
@@ -39,6 +42,24 @@ std::vector<boost::json::value> lines(const std::string& body) {
     start = end + 1;
   }
   return parsed;
+}
+
+/// Writes the documents with these numbers, on top of their last revisions.
+void write_numbered(CouchApiFixture& couch, const std::string& prefix, int begin, int end) {
+  std::vector<octavo::storage::DocumentWrite> writes;
+  for (int i = begin; i < end; ++i) {
+    octavo::storage::DocumentWrite write;
+    write.id = prefix + std::to_string(i);
+    write.base = octavo::storage::WriteBase::any_winner;
+    write.body = "{}";
+    writes.push_back(std::move(write));
+  }
+  const auto database = couch.engine().find_database("db");
+  for (const auto& result : octavo::tests::run_task(database->write(std::move(writes)))) REQUIRE(result);
+}
+
+std::int64_t number_of(const std::string& sequence) {
+  return std::stoll(sequence);
 }
 
 // Runs `then` after the other coroutines of the API had their turn.
@@ -311,6 +332,50 @@ TEST_CASE("a large feed is streamed whole") {
   CHECK(got.streamed);
   CHECK(got.json().at("results").as_array().size() == 3000);
   CHECK(got.json().at("pending") == 0);
+}
+
+TEST_CASE("a feed ends although documents are added faster than it is read") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  write_numbered(couch, "d", 0, 3000);
+  int pieces = 0;
+  couch.after_each_piece = [&] {
+    if (++pieces < 50) write_numbered(couch, "w", 1000 * pieces, 1000 * (pieces + 1));
+  };
+  const auto feed = couch.get("/db/_changes").json();
+  CHECK(pieces < 30);
+  const auto& rows = feed.at("results").as_array();
+  CHECK(rows.size() >= 3000);
+  CHECK(feed.at("pending") == 0);
+  CHECK(number_of(text(feed, "last_seq")) < 3000 + 1000 * pieces);
+  std::int64_t last = 0;
+  for (const auto& row : rows) {
+    const auto number = number_of(text(row, "seq"));
+    CHECK(number > last);
+    last = number;
+  }
+}
+
+TEST_CASE("a feed that ends shows documents that are written again and again before it reaches them") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  write_numbered(couch, "d", 0, 3000);
+  int pieces = 0;
+  couch.after_each_piece = [&] {
+    if (++pieces < 100) write_numbered(couch, "d", 1500, 3000);
+  };
+  const auto feed = couch.get("/db/_changes").json();
+  CHECK(pieces < 60);
+  std::set<std::string> seen;
+  std::int64_t last = 0;
+  for (const auto& row : feed.at("results").as_array()) {
+    seen.insert(text(row, "id"));
+    const auto number = number_of(text(row, "seq"));
+    CHECK(number >= last);
+    last = number;
+  }
+  CHECK(seen.size() == 3000);
+  CHECK(number_of(text(feed, "last_seq")) >= last);
 }
 
 TEST_CASE("_db_updates tells of databases that came and went") {
