@@ -44,6 +44,8 @@ std::optional<storage::Sequence> begin_of_batch(storage::Sequence checkpoint, bo
 Expected<bool> catch_up_with_purges(partitioning::Database& database, FeedConsumer& consumer,
                                     std::uint64_t purge_count) {
   constexpr std::size_t kDocumentsMax = 8192;
+  // The purges up to the checkpoint are in the consumer's purge count: the watermark is read before the count.
+  KnownPurges purges{.gone = {}, .since = consumer.checkpoint(), .purge_count = purge_count};
   // One map for all: a split meanwhile changes where documents are, but not which exist.
   const partitioning::PartitionMap& map = database.partition_map();
   std::map<std::size_t, storage::Snapshot> snapshots;
@@ -52,10 +54,25 @@ Expected<bool> catch_up_with_purges(partitioning::Database& database, FeedConsum
     snapshots.emplace(partition_id, std::move(snapshot));
   }
   OCTAVO_TRY_VOID(database.make_durable());
-  return consumer.remove_purged(purge_count, kDocumentsMax, [&](std::string_view id) -> Expected<bool> {
+  const auto is_gone = [&](std::string_view id) -> Expected<bool> {
     OCTAVO_TRY(const auto document, snapshots.at(database.locate_document(map, id)).find_stored(id));
     return !document || document->deleted;
-  });
+  };
+  bool all_known = true;
+  for (const auto& [partition_id, snapshot] : snapshots) {
+    OCTAVO_TRY(auto purged, snapshot.purged_after(purges.since));
+    all_known = purged.has_value();
+    if (!all_known) break;
+    for (std::string& id : *purged) {
+      OCTAVO_TRY(const bool gone, is_gone(id));
+      if (gone) purges.gone.push_back(std::move(id));
+    }
+  }
+  if (all_known) {
+    OCTAVO_TRY(const bool removed, consumer.remove_known(purges));
+    if (removed) return true;
+  }
+  return consumer.remove_purged(purge_count, kDocumentsMax, is_gone);
 }
 
 }  // namespace octavo::query

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -43,6 +44,13 @@ struct FeedChanges {
   }
 };
 
+/// Documents that were purged, for a consumer that would otherwise look for them among all that it contains.
+struct KnownPurges {
+  std::vector<std::string> gone;  ///< those purged after `since` that do not exist now
+  storage::Sequence since = 0;    ///< the consumer's checkpoint before they were read
+  std::uint64_t purge_count = 0;  ///< of the database; these are all purges up to it
+};
+
 /// What follows the feed of a database: an index, or several that read each document together. FeedFollower
 /// (feed_follower.h) gives it the changes.
 ///
@@ -67,6 +75,12 @@ class FeedConsumer {
   virtual Expected<std::size_t> apply(const FeedChanges& changes) = 0;
   /// Long enough for commits to cost little beside the functions; short enough that other indexes get their turn.
   static constexpr std::chrono::milliseconds apply_time{500};
+  /// Removes these documents, and stores the purge count with that. False if it cannot, because its checkpoint went
+  /// back: remove_purged() is called then.
+  virtual Expected<bool> remove_known(const KnownPurges& purges) {
+    static_cast<void>(purges);
+    return false;
+  }
   /// As GlobalIndex::remove_purged.
   virtual Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                        FunctionRef<Expected<bool>(std::string_view id)> is_gone) = 0;

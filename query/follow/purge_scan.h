@@ -12,9 +12,10 @@
 
 namespace octavo::query {
 
-/// Purged documents leave no trace in the feed. When a database's purge count has changed, an index that follows it
-/// (GlobalIndex, FeedIndex) therefore checks the ids that it contains, a bounded number per call, and removes those
-/// without a live document. One thread at a time.
+/// Purged documents leave no trace in the feed. When a database's purge count has changed, and the logs of purges do
+/// not reach back to the checkpoint of an index that follows it (GlobalIndex, FeedIndex), the index therefore checks
+/// the ids that it contains, a bounded number per call, and removes those without a live document. One thread at a
+/// time.
 class PurgeScan {
  public:
   using IsGone = FunctionRef<Expected<bool>(std::string_view id)>;
@@ -26,6 +27,11 @@ class PurgeScan {
   /// was then given the count at the first of the calls. After an error the same rows are checked again.
   Expected<bool> run(storage::Store& store, storage::Tree by_document, std::uint64_t known, std::uint64_t purge_count,
                      std::size_t documents_max, IsGone is_gone, Remove remove);
+  /// The purged documents were removed in another way: the next scan begins again.
+  void reset() {
+    count_at_start_.reset();
+    last_.clear();
+  }
 
  private:
   std::optional<std::uint64_t> count_at_start_;  ///< of the running scan

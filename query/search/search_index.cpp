@@ -118,6 +118,24 @@ Expected<std::size_t> SearchIndex::apply(const FeedChanges& changes) {
   return taken;
 }
 
+Expected<bool> SearchIndex::remove_known(const KnownPurges& purges) {
+  const std::uint64_t losses = files_->losses();
+  if (files_->checkpoint() < purges.since) return false;
+  std::vector<FeedDocument> gone(purges.gone.size());
+  for (std::size_t i = 0; i < gone.size(); ++i) gone[i].id = purges.gone[i];
+  std::size_t next = 0;
+  const auto produce = [&](IndexFiles::Change& change) {
+    if (next == gone.size()) return false;
+    change = {&gone[next++], {}};
+    return true;
+  };
+  const IndexFiles::Batch batch{
+      .checkpoint = files_->checkpoint(), .purge_count = purges.purge_count, .losses = losses};
+  OCTAVO_TRY_VOID(files_->apply(produce, batch));
+  purge_scan_.reset();
+  return true;
+}
+
 Expected<bool> SearchIndex::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                           FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
   if (!purge_scan_ || purge_scan_->losses != files_->losses()) {

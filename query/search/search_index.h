@@ -53,6 +53,7 @@ class SearchIndex final : public FeedIndex {
   storage::Sequence complete_through() const override;
   std::uint64_t purge_count() const override;
   Expected<std::size_t> apply(const FeedChanges& changes) override;
+  Expected<bool> remove_known(const KnownPurges& purges) override;
   Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                FunctionRef<Expected<bool>(std::string_view id)> is_gone) override;
   std::size_t open_store_count() const override;

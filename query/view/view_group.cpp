@@ -311,18 +311,29 @@ Expected<void> ViewGroup::put_state(storage::WriteTransaction& transaction, stor
   return transaction.put(store_.tree(kMetaTree), kGroupStateKey, state);
 }
 
+Expected<void> ViewGroup::remove(std::vector<std::string> gone, std::uint64_t purge_count) {
+  std::vector<Change> changes;
+  changes.reserve(gone.size());
+  for (auto& id : gone) changes.push_back({std::move(id), {}});
+  OCTAVO_TRY_VOID(write(changes, checkpoint_.load(std::memory_order_acquire), purge_count));
+  purge_count_.store(purge_count, std::memory_order_release);
+  return {};
+}
+
+Expected<bool> ViewGroup::remove_known(const KnownPurges& purges) {
+  if (checkpoint() < purges.since) return false;
+  OCTAVO_TRY_VOID(remove(purges.gone, purges.purge_count));
+  purge_scan_.reset();
+  return true;
+}
+
 Expected<bool> ViewGroup::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                         FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
-  const auto remove = [&](std::vector<std::string> gone, std::uint64_t count) -> Expected<void> {
-    std::vector<Change> changes;
-    changes.reserve(gone.size());
-    for (auto& id : gone) changes.push_back({std::move(id), {}});
-    OCTAVO_TRY_VOID(write(changes, checkpoint_.load(std::memory_order_acquire), count));
-    purge_count_.store(count, std::memory_order_release);
-    return {};
+  const auto remove_some = [&](std::vector<std::string> gone, std::uint64_t count) {
+    return remove(std::move(gone), count);
   };
   return purge_scan_.run(store_, by_document(), purge_count_.load(std::memory_order_acquire), purge_count,
-                         documents_max, is_gone, remove);
+                         documents_max, is_gone, remove_some);
 }
 
 FeedIndexKind view_kind() {

@@ -49,6 +49,7 @@ class ViewGroup final : public FeedIndex {
   storage::Sequence complete_through() const override { return complete_through_.load(std::memory_order_acquire); }
   std::uint64_t purge_count() const override { return purge_count_.load(std::memory_order_acquire); }
   Expected<std::size_t> apply(const FeedChanges& changes) override;
+  Expected<bool> remove_known(const KnownPurges& purges) override;
   Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                FunctionRef<Expected<bool>(std::string_view id)> is_gone) override;
   std::size_t open_store_count() const override { return store_.is_open() ? 1 : 0; }
@@ -81,6 +82,7 @@ class ViewGroup final : public FeedIndex {
   static std::size_t bytes_of(const std::vector<Row>& rows);
   struct Change;
   Expected<void> write(std::vector<Change>& changes, storage::Sequence checkpoint, std::uint64_t purge_count);
+  Expected<void> remove(std::vector<std::string> gone, std::uint64_t purge_count);
   Expected<void> put_changes(storage::WriteTransaction& transaction, const std::vector<Change>& changes) const;
   Expected<void> put_state(storage::WriteTransaction& transaction, storage::Sequence checkpoint,
                            std::uint64_t purge_count) const;

@@ -15,7 +15,8 @@ namespace octavo::storage {
 ///
 /// Format (trees of a physical partition):
 ///   meta        "counters"                         → counters record
-///               rows of the log of versions (VersionLog) and of the expiry schedule (ExpirySchedule), if kept
+///               rows of the log of purges (purge_log), and if kept, of the log of versions (VersionLog) and of the
+///               expiry schedule (ExpirySchedule)
 ///   documents   document id                        → document record
 ///   feed        sequence:u64be                     → feed record
 ///   partitions  hash:u64be 00 partition key        → statistics record

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/byte_codec.h"
+#include "storage/document/purge_log.h"
 #include "storage/lmdb/long_key_tree.h"
 #include "storage/partition/expiry_schedule.h"
 #include "storage/partition/version_log.h"
@@ -42,6 +43,7 @@ Expected<void> DocumentWriter::begin() {
   if (record) {
     OCTAVO_TRY(counters_, decode_counters(*record));
   }
+  OCTAVO_TRY_VOID(purge_log::begin_group(transaction_, tree(PartitionTree::meta), counters_));
   if (const TimeToLive* rule = environment_.expiry.rule()) {
     OCTAVO_TRY_VOID(
         ExpirySchedule::begin_group(transaction_, tree(PartitionTree::meta), *rule, counters_.last_sequence));
@@ -467,7 +469,9 @@ Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& reques
   if (purged.empty()) return purged;
   ++counters_.purge_count;
   // remove_all and place_leaf_bodies treat the purged leaves as no longer leaves.
-  OCTAVO_TRY_VOID(store(request.id, request.partition_key, before, after, std::nullopt, {}));
+  OCTAVO_TRY(const Sequence sequence, store(request.id, request.partition_key, before, after, std::nullopt, {}));
+  const std::string_view gone = after.empty() ? std::string_view(request.id) : std::string_view();
+  OCTAVO_TRY_VOID(purge_log::append(transaction_, tree(PartitionTree::meta), counters_, sequence, gone));
   return purged;
 }
 

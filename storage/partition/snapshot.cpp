@@ -1,6 +1,7 @@
 #include "storage/partition/snapshot.h"
 
 #include "base/byte_codec.h"
+#include "storage/document/purge_log.h"
 #include "storage/partition/expiry_schedule.h"
 
 namespace octavo::storage {
@@ -248,6 +249,16 @@ Expected<Sequence> Snapshot::versions_since() const {
 Expected<std::uint64_t> Snapshot::purge_count() const {
   OCTAVO_TRY(const PartitionCounters known, counters());
   return known.purge_count;
+}
+
+Expected<std::optional<std::vector<std::string>>> Snapshot::purged_after(Sequence sequence) const {
+  OCTAVO_TRY(const PartitionCounters known, counters());
+  const Tree meta = tree_of(*store_, PartitionTree::meta);
+  OCTAVO_TRY(const Sequence since, purge_log::complete_since(transaction_, meta, known));
+  if (since > sequence) return std::nullopt;
+  std::vector<std::string> ids;
+  purge_log::append_purged(transaction_, meta, sequence, ids);
+  return ids;
 }
 
 std::optional<RowsEstimate> Snapshot::documents_estimate(std::string_view low, std::optional<std::string_view> high,

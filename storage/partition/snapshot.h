@@ -119,6 +119,8 @@ class Snapshot {
   VersionLog versions() const;
   Expected<Sequence> versions_since() const;
   Expected<std::uint64_t> purge_count() const;
+  /// Ids of the documents that were purged after `sequence`; nullopt: the log of purges does not reach back so far.
+  Expected<std::optional<std::vector<std::string>>> purged_after(Sequence sequence) const;
 
   /// Rows of local indexes: see DocumentObserver.
   LongKeyCursor index_entries() const;

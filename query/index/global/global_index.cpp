@@ -178,24 +178,33 @@ Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequ
   return {};
 }
 
+Expected<void> GlobalIndex::remove(std::span<const std::string> gone, std::uint64_t purge_count) {
+  const auto checkpoint = checkpoint_.load(std::memory_order_acquire);
+  std::uint64_t entry_count = 0;
+  const auto body = [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY(entry_count, this->entry_count(transaction));
+    for (const auto& id : gone) OCTAVO_TRY_VOID(put(transaction, Change{0, id, false, {}, {}}, entry_count));
+    return put_state(transaction, Stage::ready, checkpoint, purge_count, entry_count);
+  };
+  OCTAVO_TRY_VOID(store_.write(gone.size() * 256, body));
+  stored_checkpoint_ = checkpoint;
+  entry_count_.store(entry_count, std::memory_order_release);
+  purge_count_.store(purge_count, std::memory_order_release);
+  return {};
+}
+
+Expected<bool> GlobalIndex::remove_known(const KnownPurges& purges) {
+  if (checkpoint() < purges.since) return false;
+  OCTAVO_TRY_VOID(remove(purges.gone, purges.purge_count));
+  purge_scan_.reset();
+  return true;
+}
+
 Expected<bool> GlobalIndex::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                           FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
-  const auto remove = [&](std::vector<std::string> gone, std::uint64_t count) -> Expected<void> {
-    const auto checkpoint = checkpoint_.load(std::memory_order_acquire);
-    std::uint64_t entry_count = 0;
-    const auto body = [&](storage::WriteTransaction& transaction) -> Expected<void> {
-      OCTAVO_TRY(entry_count, this->entry_count(transaction));
-      for (const auto& id : gone) OCTAVO_TRY_VOID(put(transaction, Change{0, id, false, {}, {}}, entry_count));
-      return put_state(transaction, Stage::ready, checkpoint, count, entry_count);
-    };
-    OCTAVO_TRY_VOID(store_.write(gone.size() * 256, body));
-    stored_checkpoint_ = checkpoint;
-    entry_count_.store(entry_count, std::memory_order_release);
-    purge_count_.store(count, std::memory_order_release);
-    return {};
-  };
+  const auto remove_some = [&](std::vector<std::string> gone, std::uint64_t count) { return remove(gone, count); };
   return purge_scan_.run(store_, by_document(), purge_count_.load(std::memory_order_acquire), purge_count,
-                         documents_max, is_gone, remove);
+                         documents_max, is_gone, remove_some);
 }
 
 Expected<void> GlobalIndex::begin_build() {

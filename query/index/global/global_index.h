@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "config/settings.h"
+#include "query/follow/feed_index.h"
 #include "query/follow/purge_scan.h"
 #include "query/index/index_definition.h"
 #include "storage/document/sequence_allocator.h"
@@ -85,6 +86,8 @@ class GlobalIndex {
   /// older than `checkpoint`.
   Expected<void> apply(std::span<const Change> changes, storage::Sequence checkpoint, bool complete);
 
+  /// Removes these documents. False: as FeedConsumer::remove_known.
+  Expected<bool> remove_known(const KnownPurges& purges);
   /// Purged documents leave no trace in the feed. When the database's purge count has changed, this checks the ids in
   /// the index, a bounded number per call: `is_gone` tells whether an id no longer has a live document. True once all
   /// were checked: purge_count() is then the count at the first of the calls.
@@ -120,6 +123,7 @@ class GlobalIndex {
   Expected<std::optional<State>> state(const storage::Transaction& transaction) const;
   Expected<void> put_state(storage::WriteTransaction& transaction, Stage stage, storage::Sequence checkpoint,
                            std::uint64_t purge_count, std::uint64_t entry_count) const;
+  Expected<void> remove(std::span<const std::string> gone, std::uint64_t purge_count);
   Expected<bool> has_effect(const Change& change, const storage::ReadTransaction& transaction) const;
   /// Adjusts `entry_count` if the document gets its first entry or loses it.
   Expected<void> put(storage::WriteTransaction& transaction, const Change& change, std::uint64_t& entry_count) const;

@@ -226,6 +226,16 @@ Expected<std::size_t> GlobalIndexes::apply(const FeedChanges& given) {
   return count;
 }
 
+// An index may have become ready since the checkpoint was read: with a lower one, it must look at all its documents.
+Expected<bool> GlobalIndexes::remove_known(const KnownPurges& purges) {
+  for (const auto& index : select(true)) {
+    if (index->purge_count() == purges.purge_count) continue;
+    OCTAVO_TRY(const bool removed, index->remove_known(purges));
+    if (!removed) return false;
+  }
+  return true;
+}
+
 Expected<bool> GlobalIndexes::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                             FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
   for (const auto& index : select(true)) {

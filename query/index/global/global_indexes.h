@@ -81,6 +81,7 @@ class GlobalIndexes final : FeedConsumer {
   std::uint64_t purge_count() const override { return least_of(&GlobalIndex::purge_count); }
   bool takes_bodies() const override { return true; }
   Expected<std::size_t> apply(const FeedChanges& changes) override;
+  Expected<bool> remove_known(const KnownPurges& purges) override;
   Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
                                FunctionRef<Expected<bool>(std::string_view id)> is_gone) override;
 

@@ -86,6 +86,15 @@ TEST_CASE("a global index knows the number of its entries, whatever changes come
     CHECK(fixture.stored_count() == model.size());
     CHECK(fixture.rows() == model.size());
   }
+  const auto since = fixture.index->checkpoint();
+  const auto ahead = fixture.index->remove_known({.gone = {"d5"}, .since = since + 1, .purge_count = 1});
+  REQUIRE(ahead);
+  CHECK_FALSE(*ahead);
+  REQUIRE(fixture.index->remove_known({.gone = {"d5", "never"}, .since = since, .purge_count = 1}));
+  model.erase("d5");
+  CHECK(fixture.index->entry_count() == model.size());
+  CHECK(fixture.rows() == model.size());
+  CHECK(fixture.index->purge_count() == 1);
   const auto is_gone = [](std::string_view id) -> Expected<bool> { return id < "d2"; };
   const auto removed = fixture.index->remove_purged(1, 1000, is_gone);
   REQUIRE(removed);

@@ -352,6 +352,20 @@ TEST_CASE("purged documents are found by their ids") {
   CHECK(fixture.reduced("by_tags", 0) == RowLines{"null 18"});
 }
 
+TEST_CASE("purged documents that are known are removed without a look at the others") {
+  GroupFixture fixture(definition_of({kByTags}));
+  for (int i = 0; i < 20; ++i) fixture.put("d" + std::to_string(i), R"({"tags":["x"],"n":1})");
+  const auto since = fixture.group->checkpoint();
+  const auto ahead = fixture.group->remove_known({.gone = {"d7"}, .since = since + 1, .purge_count = 2});
+  REQUIRE(ahead);
+  CHECK_FALSE(*ahead);
+  const auto removed = fixture.group->remove_known({.gone = {"d7", "never"}, .since = since, .purge_count = 2});
+  REQUIRE(removed);
+  CHECK(*removed);
+  CHECK(fixture.group->purge_count() == 2);
+  CHECK(fixture.reduced("by_tags", 0) == RowLines{"null 19"});
+}
+
 TEST_CASE("options decide what functions see") {
   auto definition = definition_of({{"all", "function(doc) { emit(doc._id, doc._local_seq); }", {}}});
   SECTION("design documents are left out, and there is no _local_seq") {
