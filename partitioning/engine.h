@@ -55,6 +55,7 @@ using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Databa
 ///     index-<identity>/           LMDB: one global index
 ///     view-<identity>/            LMDB: the views of a design document; definition.json
 ///     search-<identity>/          one full-text index; definition.json
+///   …/new/                        LMDB: the draft of a compaction, in the folder that it compacts
 class Engine {
  public:
   /// Opens or creates the data folder, and finishes interrupted creations and deletions of databases.

@@ -15,8 +15,9 @@ enum class StorageCall : std::uint8_t {
   put,  ///< put and append
   erase,
   commit,  ///< up to and including its syncs
-  sync,    ///< of a new folder, or of the remains of a failed commit
+  sync,    ///< of a new folder, of the remains of a failed commit, or of a compacted file and its name
   grow,    ///< making room for a larger file
+  rename,  ///< giving a compacted file, and its lock file, the names of the old ones
 };
 
 /// Codes of failures for which there is no errno.

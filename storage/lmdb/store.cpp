@@ -21,6 +21,7 @@
 #include "storage/lmdb/internal/exclusive_gate.h"
 #include "storage/lmdb/internal/lmdb_error.h"
 #include "storage/lmdb/internal/page_check.h"
+#include "storage/lmdb/internal/row_log.h"
 
 namespace octavo::storage {
 namespace {
@@ -31,17 +32,8 @@ constexpr off_t kLockFileBytes = 9 * 4096;
 constexpr int kReadAttemptsMax = 8;
 constexpr const char* kDataFile = "data.mdb";
 constexpr const char* kLockFile = "lock.mdb";
+constexpr const char* kDraftFolder = "new";
 constexpr mdb_mode_t kFileMode = 0600;  // documents are private to the server's user
-
-Expected<void> sync_folder(const std::filesystem::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return std::unexpected(error_of(errno, "opening the folder", folder));
-  const int result = ::fsync(descriptor);
-  const int code = errno;
-  ::close(descriptor);
-  if (result != 0) return std::unexpected(error_of(code, "syncing the folder", folder));
-  return {};
-}
 
 /// LMDB writes to its lock file through a map: on a full disk, a hole in the file would end the process by SIGBUS.
 Expected<void> reserve_lock_file(const std::filesystem::path& folder) {
@@ -109,6 +101,55 @@ void Store::touch() {
   if (now - last_used_ms_.load(std::memory_order_relaxed) > 1000) last_used_ms_.store(now, std::memory_order_relaxed);
 }
 
+Expected<void> Store::sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return std::unexpected(error_of(errno, "opening the folder", folder));
+  const int result = ::fsync(descriptor);
+  const int code = errno;
+  ::close(descriptor);
+  if (result != 0) return std::unexpected(error_of(code, "syncing the folder", folder));
+  return {};
+}
+
+// Afterwards a power loss removes neither the folder nor its files.
+Expected<void> Store::sync_names() const {
+  if (const int code = fault(StorageCall::sync); code != 0) {
+    return std::unexpected(error_of(code, "syncing the folder", options_.folder));
+  }
+  OCTAVO_TRY_VOID(sync_folder(options_.folder));
+  return sync_folder(options_.folder.parent_path());
+}
+
+// Until the folder is synced, a power loss may bring the old file back: nothing may be acknowledged in the new one.
+Expected<void> Store::sync_replacement() {
+  if (!replacement_unsynced_.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(replacement_mutex_);
+  if (!replacement_unsynced_.load(std::memory_order_acquire)) return {};
+  if (const int code = fault(StorageCall::sync); code != 0) {
+    return std::unexpected(error_of(code, "syncing the folder", options_.folder));
+  }
+  OCTAVO_TRY_VOID(sync_folder(options_.folder));
+  replacement_unsynced_.store(false, std::memory_order_release);
+  return {};
+}
+
+// A thread that writes all the time would otherwise take the turn again before one that waits wakes up.
+std::unique_lock<std::mutex> Store::take_turn() {
+  const std::lock_guard queue(turn_queue_);
+  return std::unique_lock(write_turn_);
+}
+
+// A compaction (StoreCompaction) makes the new file there.
+std::filesystem::path Store::draft_folder() const {
+  return options_.folder / kDraftFolder;
+}
+
+std::size_t Store::index_of(Tree tree) const {
+  const auto found = std::ranges::find(trees_, tree.handle, &Tree::handle);
+  OCTAVO_ASSERT(found != trees_.end());
+  return static_cast<std::size_t>(found - trees_.begin());
+}
+
 Expected<void> Store::create() {
   std::error_code error;
   bool made_folder = false;
@@ -125,11 +166,7 @@ Expected<void> Store::create() {
     creating_ = false;
     OCTAVO_TRY_VOID(opened);
     if (options_.durability == config::Durability::ephemeral) return {};
-    if (const int code = fault(StorageCall::sync); code != 0) {
-      return std::unexpected(error_of(code, "syncing the folder", options_.folder));
-    }
-    OCTAVO_TRY_VOID(sync_folder(options_.folder));
-    return sync_folder(options_.folder.parent_path());
+    return sync_names();
   };
   auto made = make();
   if (!made && !existed) {
@@ -156,11 +193,15 @@ Expected<void> Store::create_whole() {
 }
 
 Expected<void> Store::create_again() {
+  const auto turn = take_turn();
+  if (row_log_ != nullptr) row_log_->break_off();  // a compaction copies rows that are removed now
   {
     ExclusiveGate gate(*this, kGatePatience);
     if (!gate.alone()) return gate_stays_closed();
     close_handle();
-    unsettled_.store(false, std::memory_order_release);  // it concerns the file that is removed
+    // Both concern the file that is removed.
+    unsettled_.store(false, std::memory_order_release);
+    replacement_unsynced_.store(false, std::memory_order_release);
   }
   std::error_code error;
   remove_folder(options_.folder, error);

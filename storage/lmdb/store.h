@@ -25,7 +25,9 @@ struct MDB_txn;
 
 namespace octavo::storage {
 
+class RowLog;
 class Store;
+class StoreCompaction;
 
 /// The library that stores the data: for information only.
 struct StorageEngine {
@@ -72,6 +74,7 @@ class Transaction {
  private:
   friend class Cursor;
   friend class Store;
+  friend class StoreCompaction;
   friend class TreeSize;
 };
 
@@ -121,6 +124,7 @@ class WriteTransaction : public Transaction {
   friend class Store;
   WriteTransaction(const Store& store, MDB_txn* handle) : store_(store) { handle_ = handle; }
   Expected<void> note(int code, const char* action);
+  void log_row(Tree tree, std::string_view key, std::optional<std::string_view> value);
   const Store& store_;
   std::uint64_t writes_ = 0;
   bool map_full_ = false;
@@ -158,6 +162,9 @@ std::uint64_t count_rows(const Transaction& transaction, Tree tree);
 ///
 /// Thread-safe. Opens on first use and can be closed while idle; grows online. Any thread may read; writes must
 /// come from one thread at a time (the caller ensures that: PhysicalPartition's queue, or a mutex).
+///
+/// Freed pages are used again, but the file never becomes smaller: StoreCompaction (store_compaction.h) replaces it by
+/// a dense one while the store is used.
 ///
 /// A commit that fails on the disk stays an error. Its effects are settled before the next write
 /// (store_write.cpp). Readers see only what was acknowledged, or has been made durable since.
@@ -215,7 +222,7 @@ class Store {
   Expected<void> write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body);
 
   /// On return everything that readers have seen so far is on the disk. Does nothing with Durability::ephemeral.
-  Expected<void> sync() const;
+  Expected<void> sync();
 
   /// Allocates disk space for the next `bytes` of growth, so that writes can use it when the disk is full. Does
   /// nothing if the file system cannot do that. Must not run at the same time as a write. Error: disk_full, even if a
@@ -237,6 +244,7 @@ class Store {
 
  private:
   friend class ReadTransaction;
+  friend class StoreCompaction;
   friend class WriteTransaction;
 
   /// Readers announce themselves in the slot of their thread, so that they share no cache line. A thread that needs the
@@ -270,6 +278,13 @@ class Store {
   int fault(StorageCall call) const {
     return options_.faults == nullptr ? 0 : options_.faults->before(call, options_.folder);
   }
+  static Expected<void> sync_folder(const std::filesystem::path& folder);
+  Expected<void> sync_names() const;
+  Expected<void> sync_data() const;
+  Expected<void> sync_replacement();
+  std::filesystem::path draft_folder() const;
+  std::size_t index_of(Tree tree) const;
+  std::unique_lock<std::mutex> take_turn();
   std::optional<std::size_t> enter();
   void leave(std::size_t slot_index);
   Expected<Handle> open_handle() const;
@@ -284,6 +299,7 @@ class Store {
   Expected<void> settle();
   Expected<void> make_durable(MDB_env* env);
   int commit(MDB_txn* transaction);
+  int commit_logged(MDB_txn* transaction);
   Attempt try_to_write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body);
   void touch();
 
@@ -302,6 +318,14 @@ class Store {
   std::atomic<bool> unsettled_{false};
   /// LMDB's number of the last transaction known to be durable (as Options::durability says).
   std::atomic<std::uint64_t> acknowledged_{0};
+
+  std::mutex turn_queue_;         ///< held while waiting for the turn, so that the next turn is the other thread's
+  std::mutex write_turn_;         ///< held by write(), and by a compaction while it replaces the file
+  RowLog* row_log_ = nullptr;     ///< of a running compaction; guarded by write_turn_
+  bool is_compacting_ = false;    ///< the draft is in use; guarded by gate_mutex_
+  std::mutex replacement_mutex_;  ///< serializes the syncs of a replacement
+  /// A compaction has replaced the file, and a power loss may still bring the old one back.
+  std::atomic<bool> replacement_unsynced_{false};
 };
 
 }  // namespace octavo::storage

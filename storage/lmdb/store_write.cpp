@@ -25,9 +25,11 @@
 #include <spdlog/spdlog.h>
 
 #include "base/assert.h"
+#include "base/folder.h"
 #include "storage/lmdb/internal/address_space.h"
 #include "storage/lmdb/internal/exclusive_gate.h"
 #include "storage/lmdb/internal/lmdb_error.h"
+#include "storage/lmdb/internal/row_log.h"
 #include "storage/lmdb/store.h"
 
 namespace octavo::storage {
@@ -113,6 +115,11 @@ int Store::commit(MDB_txn* transaction) {
 Expected<void> Store::open_alone(bool for_writing) {
   OCTAVO_ASSERT(gate_closed_.load(std::memory_order_seq_cst));
   OCTAVO_ASSERT(!is_open());
+  if (!is_compacting_) {
+    // What a compaction left that a crash ended. If it cannot be removed, the next compaction tries again.
+    std::error_code ignored;
+    remove_folder(draft_folder(), ignored);
+  }
   OCTAVO_TRY(Handle env, open_handle());
   if (!unsettled_.load(std::memory_order_acquire)) {
     acknowledged_.store(last_transaction(env.get()), std::memory_order_release);
@@ -162,8 +169,7 @@ Expected<void> Store::make_durable(MDB_env* env) {
 
 // Uses its own descriptor: Linux reports a writeback error once to each descriptor, and the writer's descriptor must
 // report it too, or the writer would take lost pages for written.
-Expected<void> Store::sync() const {
-  if (options_.durability == config::Durability::ephemeral) return {};
+Expected<void> Store::sync_data() const {
   int code = fault(StorageCall::sync);
   if (code == 0) {
     const int descriptor = ::open((options_.folder / "data.mdb").c_str(), O_RDONLY | O_CLOEXEC);
@@ -172,6 +178,12 @@ Expected<void> Store::sync() const {
   }
   if (code != 0) return std::unexpected(error_of(code, "syncing", options_.folder));
   return {};
+}
+
+Expected<void> Store::sync() {
+  if (options_.durability == config::Durability::ephemeral) return {};
+  OCTAVO_TRY_VOID(sync_data());
+  return sync_replacement();
 }
 
 // LMDB writes new pages past the end of the file, so they use this space; the file's size does not change.
@@ -270,6 +282,7 @@ Store::Attempt Store::try_to_write(std::size_t expected_bytes, FunctionRef<Expec
   }
   if (code != 0) return {.result = std::unexpected(error_of(code, "beginning to write", options_.folder))};
 
+  if (row_log_ != nullptr) row_log_->cut(0);  // rows of an attempt that was not committed
   WriteTransaction transaction(*this, handle);
   Attempt attempt{.result = body(transaction)};
   if (!attempt.result) {
@@ -277,13 +290,33 @@ Store::Attempt Store::try_to_write(std::size_t expected_bytes, FunctionRef<Expec
     if (attempt.again) attempt.grow_to = info.me_mapsize + 1;
     return attempt;
   }
-  code = commit(std::exchange(transaction.handle_, nullptr));
+  code = commit_logged(std::exchange(transaction.handle_, nullptr));
   if (code == MDB_MAP_FULL) return {.result = {}, .again = true, .grow_to = info.me_mapsize + 1};
   if (code != 0) attempt.result = std::unexpected(commit_error(code, options_.folder));
   return attempt;
 }
 
+// As commit(); a compaction learns whether the rows are stored. Where that is unknown it gives up.
+int Store::commit_logged(MDB_txn* transaction) {
+  if (row_log_ == nullptr) return commit(transaction);
+  int code = 0;
+  try {
+    code = commit(transaction);
+  } catch (...) {
+    row_log_->break_off();
+    throw;
+  }
+  if (code == 0) {
+    row_log_->seal();
+  } else if (code != MDB_MAP_FULL) {
+    row_log_->break_off();
+  }
+  return code;
+}
+
 Expected<void> Store::write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body) {
+  const auto turn = take_turn();
+  OCTAVO_TRY_VOID(sync_replacement());
   for (int i = 0; i < kAttemptsMax; ++i) {
     if (unsettled_.load(std::memory_order_acquire)) OCTAVO_TRY_VOID(settle());
     OCTAVO_TRY_VOID(open());

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/read_failure.h"
 #include "storage/lmdb/internal/lmdb_error.h"
+#include "storage/lmdb/internal/row_log.h"
 #include "storage/lmdb/store.h"
 
 namespace octavo::storage {
@@ -80,8 +81,14 @@ Expected<void> WriteTransaction::note(int code, const char* action) {
   return std::unexpected(error_of(code, action, store_.options().folder));
 }
 
+// Before the call on LMDB, which may overwrite the pages that `key` and `value` point into.
+void WriteTransaction::log_row(Tree tree, std::string_view key, std::optional<std::string_view> value) {
+  if (store_.row_log_ != nullptr) store_.row_log_->add(store_.index_of(tree), key, value);
+}
+
 Expected<void> WriteTransaction::put(Tree tree, std::string_view key, std::string_view value) {
   OCTAVO_ASSERT(handle_ != nullptr);
+  log_row(tree, key, value);
   MDB_val k = to_val(key);
   MDB_val v = to_val(value);
   const int fault = store_.fault(StorageCall::put);
@@ -91,6 +98,7 @@ Expected<void> WriteTransaction::put(Tree tree, std::string_view key, std::strin
 
 Expected<void> WriteTransaction::append(Tree tree, std::string_view key, std::string_view value) {
   OCTAVO_ASSERT(handle_ != nullptr);
+  log_row(tree, key, value);
   MDB_val k = to_val(key);
   MDB_val v = to_val(value);
   const int fault = store_.fault(StorageCall::put);
@@ -103,6 +111,7 @@ Expected<void> WriteTransaction::append(Tree tree, std::string_view key, std::st
 
 Expected<bool> WriteTransaction::erase(Tree tree, std::string_view key) {
   OCTAVO_ASSERT(handle_ != nullptr);
+  log_row(tree, key, std::nullopt);
   MDB_val k = to_val(key);
   const int fault = store_.fault(StorageCall::erase);
   const int code = fault != 0 ? fault : mdb_del(handle_, tree.handle, &k, nullptr);
@@ -117,15 +126,20 @@ Expected<void> WriteTransaction::nested(FunctionRef<Expected<bool>()> body) {
   MDB_txn* const outer = handle_;
   MDB_txn* inner = nullptr;
   OCTAVO_TRY_VOID(note(mdb_txn_begin(mdb_txn_env(outer), outer, 0, &inner), "beginning"));
+  RowLog* const row_log = store_.row_log_;
   /// Restores this transaction's handle, however `body` ends.
   struct Inner {
     WriteTransaction& transaction;
     MDB_txn* outer;
+    RowLog* row_log;
+    std::size_t mark;
     ~Inner() {
-      if (transaction.handle_ != outer) mdb_txn_abort(std::exchange(transaction.handle_, outer));
+      if (transaction.handle_ == outer) return;
+      mdb_txn_abort(std::exchange(transaction.handle_, outer));
+      if (row_log != nullptr) row_log->cut(mark);
     }
   };
-  Inner guard{*this, outer};
+  Inner guard{*this, outer, row_log, row_log == nullptr ? 0 : row_log->mark()};
   handle_ = inner;
   OCTAVO_TRY(const bool keep, body());
   if (!keep) return {};

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "storage/lmdb/store.h"
+#include "storage/lmdb/store_compaction.h"
 
 using namespace octavo;
 using namespace octavo::storage;
@@ -149,5 +150,49 @@ TEST_CASE("a store that a full disk cut short while it was made can be made agai
     if (!made) CHECK(made.error().code == ErrorCode::disk_full);
     CHECK(store.create());
     CHECK(store.read());
+  }
+}
+
+TEST_CASE("a compaction meets one failing write, sync or rename anywhere, and loses no row") {
+  for (const char* fault : {"eio write", "enospc write", "eio fdatasync", "eio fsync", "eio rename"}) {
+    for (int skip = 0;; ++skip) {
+      CAPTURE(fault, skip);
+      Subject subject;
+      const std::size_t before = fired();
+      set_rules(fmt::format("{} skip={} times=1\n", fault, skip));
+      const auto compacted = StoreCompaction(*subject.store, {}).run();
+      set_rules("");
+      const bool has_failed = fired() > before;
+      CHECK(compacted.has_value() != has_failed);
+      CHECK(subject.get() == "old");
+      CHECK_FALSE(fs::exists(subject.options.folder / "new"));
+      CHECK(subject.put("newer"));
+      subject.open();
+      CHECK(subject.get() == "newer");
+      CHECK(StoreCompaction(*subject.store, {}).run());
+      CHECK(subject.get() == "newer");
+      if (!has_failed) {
+        CHECK(skip > 0);
+        break;
+      }
+    }
+  }
+}
+
+TEST_CASE("a compaction that finds the disk full after any number of pages leaves the store as it was") {
+  bool is_complete = false;
+  for (int bytes = 0; !is_complete; bytes += 4096) {
+    CAPTURE(bytes);
+    Subject subject;
+    set_rules(fmt::format("enospc write after={}\n", bytes));
+    const auto compacted = StoreCompaction(*subject.store, {}).run();
+    set_rules("");
+    is_complete = compacted.has_value();
+    if (!is_complete) CHECK(compacted.error().code == ErrorCode::disk_full);
+    CHECK(subject.get() == "old");
+    CHECK_FALSE(fs::exists(subject.options.folder / "new"));
+    CHECK(subject.put("new"));
+    CHECK(subject.get() == "new");
+    REQUIRE(bytes < 10'000'000);
   }
 }
