@@ -315,6 +315,24 @@ Expected<storage::Sequence> Database::visible_sequence() const {
   return std::max(shown, sequences_->committed());
 }
 
+Expected<void> Database::compact() {
+  if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
+  const PartitionMap& map = partition_map();
+  std::vector<storage::CompactionQueue::Target> targets;
+  for (const std::size_t partition_id : map.partition_ids()) {
+    targets.push_back({.owner = shared_from_this(),
+                       .database = name(),
+                       .name = fmt::format("physical partition {}", partition_id),
+                       .store = &map.partition(partition_id)->store(),
+                       .is_gone = [this, partition_id] { return deleted() || !is_current(partition_id); }});
+  }
+  return engine_.compactions().add(std::move(targets));
+}
+
+bool Database::is_compacting() const {
+  return engine_.compactions().is_compacting(this);
+}
+
 Expected<void> Database::make_durable() {
   bool durable = engine_.settings().durability == config::Durability::commit;
   if (durable) {

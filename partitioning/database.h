@@ -116,6 +116,11 @@ class Database : public std::enable_shared_from_this<Database> {
   Expected<storage::Snapshot> snapshot(std::size_t partition_id) const;
   Expected<storage::DocumentStatistics> statistics() const;  ///< sum over the physical partitions
   Expected<storage::Store::Sizes> file_sizes() const;
+  /// Queues the compaction of the physical partitions (Engine::compactions()), and returns without waiting for it. It
+  /// ends early if the database is deleted, and for a partition that is split. Errors: not_found, overloaded.
+  Expected<void> compact();
+  /// Whether a compaction runs or waits.
+  bool is_compacting() const;
   Expected<std::uint64_t> purge_count() const;
 
   // Throughput

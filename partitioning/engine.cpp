@@ -269,6 +269,7 @@ Expected<void> Engine::delete_database(std::string_view name) {
   }
   registry_.remove(key);
   database->mark_deleted();
+  until_memory_suffices([&] { compactions_.forget(database.get()); });
   until_memory_suffices([&] { updates_.record(name, DatabaseUpdates::Kind::deleted); });
   // Its jobs end at the end of a step; nothing else has to wait for that.
   schema.unlock();
@@ -395,6 +396,7 @@ void Engine::shut_down() {
     janitor_.join();
   }
   splits_.stop();
+  compactions_.stop();
   auto databases = registry_.close();
   for (auto& [name, database] : databases) database->shut_down();
   databases.clear();

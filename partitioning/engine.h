@@ -25,6 +25,7 @@
 #include "partitioning/split_queue.h"
 #include "partitioning/throughput/shared_budgets.h"
 #include "storage/catalog.h"
+#include "storage/compaction_queue.h"
 #include "storage/data_folder.h"
 #include "storage/partition/writer_pool.h"
 
@@ -99,6 +100,8 @@ class Engine {
   DatabaseUpdates& updates() { return updates_; }
   /// Splits of physical partitions: running, waiting, and completed or failed.
   SplitQueue& splits() { return splits_; }
+  /// Compactions of stores: running and waiting.
+  storage::CompactionQueue& compactions() { return compactions_; }
   SharedBudgets& shared_budgets() { return shared_budgets_; }
   /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not fail.
   std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
@@ -153,6 +156,7 @@ class Engine {
   boost::asio::thread_pool closers_;  ///< close databases; never wait for a thread that waits for a name
 
   SplitQueue splits_;
+  storage::CompactionQueue compactions_;
   std::mutex janitor_mutex_;
   std::condition_variable_any janitor_wake_;
   std::atomic<bool> janitor_wanted_{false};

@@ -58,7 +58,7 @@ Expected<void> append_database_info(std::string& out, partitioning::Database& da
   append_count(out, "doc_count", statistics.document_count);
   append_count(out, "disk_format_version", disk_format_version);
   append_json_key(out, "compact_running");
-  append_json_bool(out, false);
+  append_json_bool(out, database.is_compacting());
   append_json_key(out, "cluster");
   out += '{';
   append_count(out, "q", database.physical_partition_count());

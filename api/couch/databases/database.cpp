@@ -187,9 +187,10 @@ Task<Expected<Reply>> put_purged_infos_limit(Call& call) {
   co_return ok_reply(200);
 }
 
-// Pages freed by deletions are reused immediately, so there is nothing to compact.
+// The reply does not wait for the compaction, which `_active_tasks` shows.
 Task<Expected<Reply>> compact(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY_VOID(call.database->compact());
   co_return ok_reply(202);
 }
 

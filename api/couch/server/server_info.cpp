@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <string>
 
 #include "api/couch/auth/admin_store.h"
 #include "api/couch/auth/users_database.h"
@@ -7,7 +10,9 @@
 #include "base/digest.h"
 #include "base/encoding.h"
 #include "base/json_writer.h"
+#include "base/unix_time.h"
 #include "config/version.h"
+#include "partitioning/engine.h"
 #include "query/follow/active_tasks.h"
 
 namespace octavo::api::couch {
@@ -143,9 +148,38 @@ void append_task(std::string& out, const query::ActiveTask& task) {
   out += '}';
 }
 
+std::string_view phase_of(storage::StoreCompaction::Stage stage) {
+  using Stage = storage::StoreCompaction::Stage;
+  switch (stage) {
+    case Stage::copying:
+      return "copying";
+    case Stage::catching_up:
+      return "catching up";
+    case Stage::switching:
+      return "switching";
+  }
+  return "";
+}
+
+query::ActiveTask task_of(const storage::CompactionQueue::Progress& compaction) {
+  query::ActiveTask task;
+  task.id = "compaction-" + std::to_string(compaction.number);
+  task.type = "database_compaction";
+  task.database = compaction.database;
+  task.phase = phase_of(compaction.stage);
+  task.changes_done = compaction.rows_copied;
+  task.total_changes = std::max(compaction.rows_expected, compaction.rows_copied);
+  task.started_on = std::chrono::system_clock::to_time_t(compaction.started);
+  task.updated_on = unix_now_s();
+  return task;
+}
+
 Task<Expected<Reply>> get_active_tasks(Call& call) {
   Reply reply;
   reply.body = "[";
+  if (const auto compaction = call.services.engine.compactions().running()) {
+    append_task(reply.body, task_of(*compaction));
+  }
   if (call.services.active_tasks != nullptr) {
     for (const query::ActiveTask& task : call.services.active_tasks->list()) {
       if (reply.body.size() > 1) reply.body += ',';

@@ -1,5 +1,5 @@
 // Databases themselves: creation, information, deletion, their facts, and the maintenance calls.
-import { aCharge, aCount, Constant, Sequence } from './opaque.mjs';
+import { aBoolean, aCharge, aCount, Constant, Sequence } from './opaque.mjs';
 import { badRequest, notFound, Refusal, Reply } from './reply.mjs';
 import { encodeId, isObject } from './request.mjs';
 
@@ -56,7 +56,7 @@ export function databaseInfo(database) {
     props: database.partitioned ? { partitioned: true } : {},
     ...database.counts(),
     disk_format_version: 8,
-    compact_running: false,
+    compact_running: aBoolean,
     cluster: { q: database.q, n: 1, w: 1, r: 1 },
   };
 }

@@ -37,6 +37,7 @@ export class Accepted {
 }
 
 export const aCount = new Accepted((value) => (Number.isInteger(value) && value >= 0) || 'expected a count');
+export const aBoolean = new Accepted((value) => typeof value === 'boolean' || 'expected true or false');
 export const aCharge = new Accepted((value) => (typeof value === 'number' && value >= 0) || 'expected request units');
 export const matching = (pattern) =>
   new Accepted((value) => (typeof value === 'string' && pattern.test(value)) || `expected ${pattern}`);

@@ -1,0 +1,132 @@
+#include "storage/compaction_queue.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "base/assert.h"
+#include "base/memory_retry.h"
+
+namespace octavo::storage {
+
+CompactionQueue::~CompactionQueue() {
+  stop();
+}
+
+Expected<void> CompactionQueue::add(std::vector<Target> targets) {
+  const std::lock_guard lock(mutex_);
+  if (is_stopping_) return fail(ErrorCode::overloaded, "The server is shutting down.");
+  if (entries_.size() + targets.size() > waiting_max) {
+    return fail(ErrorCode::overloaded, "Too many compactions are waiting; try again later.");
+  }
+  for (Target& target : targets) {
+    OCTAVO_ASSERT(target.owner != nullptr && target.store != nullptr && target.is_gone);
+    const bool is_known =
+        std::ranges::any_of(entries_, [&](const auto& entry) { return entry->target.store == target.store; });
+    // An owner is gone before forget() is called for it, so that no entry is added after that.
+    if (is_known || target.is_gone()) continue;
+    auto entry = std::make_shared<Entry>();
+    entry->number = ++last_number_;
+    entry->target = std::move(target);
+    entries_.push_back(std::move(entry));
+  }
+  if (entries_.empty()) return {};
+  if (!thread_.joinable()) thread_ = std::jthread([this] { run(); });
+  wake_.notify_one();
+  return {};
+}
+
+std::optional<CompactionQueue::Progress> CompactionQueue::running() const {
+  const std::lock_guard lock(mutex_);
+  if (entries_.empty() || !entries_.front()->compaction) return std::nullopt;
+  const Entry& entry = *entries_.front();
+  return Progress{.number = entry.number,
+                  .database = entry.target.database,
+                  .stage = entry.compaction->stage(),
+                  .rows_copied = entry.compaction->rows_copied(),
+                  .rows_expected = entry.compaction->rows_expected(),
+                  .started = entry.started};
+}
+
+bool CompactionQueue::is_compacting(const void* owner) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(entries_, [&](const auto& entry) { return entry->target.owner.get() == owner; });
+}
+
+void CompactionQueue::forget(const void* owner) {
+  std::deque<std::shared_ptr<Entry>> gone;  // released without the lock: perhaps the last references to the owner
+  const std::lock_guard lock(mutex_);
+  for (const auto& entry : entries_) {
+    if (entry->target.owner.get() != owner) continue;
+    entry->is_stopped.store(true, std::memory_order_relaxed);
+    gone.push_back(entry);
+  }
+  std::erase_if(entries_, [&](const auto& entry) { return entry->target.owner.get() == owner; });
+}
+
+void CompactionQueue::run() {
+  while (true) {
+    std::shared_ptr<Entry> next;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return is_stopping_ || !entries_.empty(); });
+      if (is_stopping_) return;
+      next = entries_.front();
+    }
+    run_one(*next);
+    const std::lock_guard lock(mutex_);
+    std::erase(entries_, next);
+  }
+}
+
+void CompactionQueue::run_one(Entry& entry) {
+  const Target& target = entry.target;
+  const auto is_stopped = [&entry] {
+    return entry.is_stopped.load(std::memory_order_relaxed) || entry.target.is_gone();
+  };
+  if (is_stopped()) return;
+  const std::filesystem::path& folder = target.store->options().folder;
+  std::shared_ptr<StoreCompaction> compaction;
+  std::uint64_t bytes_before = 0;
+  until_memory_suffices([&] {
+    bytes_before = Store::file_bytes_in(folder).value_or(0);
+    compaction = std::make_shared<StoreCompaction>(*target.store, StoreCompaction::Options{.stopped = is_stopped});
+  });
+  {
+    const std::lock_guard lock(mutex_);
+    entry.compaction = compaction;
+    entry.started = std::chrono::system_clock::now();
+  }
+  const auto begun = std::chrono::steady_clock::now();
+  const auto result = compaction->run();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+  {
+    const std::lock_guard lock(mutex_);
+    entry.compaction.reset();
+  }
+  until_memory_suffices([&] {
+    if (result) {
+      spdlog::info("database {}: {} was compacted from {} to {} bytes in {:.1f} s", target.database, target.name,
+                   bytes_before, Store::file_bytes_in(folder).value_or(0), took.count());
+    } else if (!is_stopped()) {
+      spdlog::error("database {}: {} could not be compacted: {}", target.database, target.name, result.error().reason);
+    }
+  });
+}
+
+void CompactionQueue::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+    for (const auto& entry : entries_) entry->is_stopped.store(true, std::memory_order_relaxed);
+    wake_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+  std::deque<std::shared_ptr<Entry>> gone;  // as in forget()
+  const std::lock_guard lock(mutex_);
+  gone.swap(entries_);
+}
+
+}  // namespace octavo::storage

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "storage/lmdb/store_compaction.h"
+
+namespace octavo::storage {
+
+/// The compactions of stores that clients have asked for, one after the other on a separate thread: each needs space on
+/// the disk for a copy. What a compaction did, or why it gave up, is logged. Thread-safe.
+class CompactionQueue {
+ public:
+  /// A store to compact.
+  struct Target {
+    std::shared_ptr<const void> owner;  ///< the database: kept until the compaction has ended
+    std::string database;               ///< its name
+    std::string name;                   ///< of the store, for the log: "physical partition 0"
+    Store* store = nullptr;             ///< lives as long as `owner`
+    std::function<bool()> is_gone;      ///< the compaction is not wanted any more. Any thread, must not block
+  };
+  /// The compaction that runs now.
+  struct Progress {
+    std::uint64_t number = 0;  ///< from 1, in this run of the server
+    std::string database;
+    StoreCompaction::Stage stage = StoreCompaction::Stage::copying;
+    std::uint64_t rows_copied = 0;
+    std::uint64_t rows_expected = 0;  ///< rows that existed at the beginning
+    std::chrono::system_clock::time_point started;
+  };
+
+  static constexpr std::size_t waiting_max = 10'000;
+
+  CompactionQueue() = default;
+  ~CompactionQueue();
+  CompactionQueue(const CompactionQueue&) = delete;
+  CompactionQueue& operator=(const CompactionQueue&) = delete;
+
+  /// Queues compactions, except those of stores that are queued or running already, or gone. Error: overloaded: too
+  /// many wait (waiting_max), or the server stops.
+  Expected<void> add(std::vector<Target> targets);
+  /// nullopt: none runs.
+  std::optional<Progress> running() const;
+  /// Whether a compaction of this owner runs or waits.
+  bool is_compacting(const void* owner) const;
+  /// Stops the compactions of an owner, and releases it without waiting for their end. What is added for it later must
+  /// be gone.
+  void forget(const void* owner);
+  /// Stops the running compaction, waits for it, and forgets the others. Nothing can be added afterwards.
+  void stop();
+
+ private:
+  struct Entry {
+    std::uint64_t number = 0;
+    Target target;
+    std::atomic<bool> is_stopped{false};
+    std::shared_ptr<StoreCompaction> compaction;    ///< while it runs; guarded by mutex_
+    std::chrono::system_clock::time_point started;  ///< guarded by mutex_
+  };
+
+  void run();
+  void run_one(Entry& entry);
+
+  mutable std::mutex mutex_;  ///< guards all members below
+  std::condition_variable wake_;
+  std::deque<std::shared_ptr<Entry>> entries_;  ///< the first one runs
+  std::uint64_t last_number_ = 0;
+  bool is_stopping_ = false;
+  std::jthread thread_;  ///< started with the first entry
+};
+
+}  // namespace octavo::storage

@@ -1,0 +1,135 @@
+// POST /{db}/_compact returns the space of deleted documents while the server works, and readers notice nothing.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { binary, eventually, expectStatus, Server, sleep } from '../harness.mjs';
+
+const ROUNDS = 6;
+const DOCUMENTS = 10_000;
+const BATCH = 2_000;
+
+describe('compaction', () => {
+  let server;
+  before(async () => {
+    server = await Server.start();
+  });
+  after(() => server?.stop());
+
+  const infoOf = async (db, of = server) => expectStatus(await of.get(`/${db}`), 200);
+  const compact = async (db) => assert.deepEqual(expectStatus(await server.post(`/${db}/_compact`, {}), 202), { ok: true });
+  const compacted = async (db) => {
+    await compact(db);
+    await eventually(async () => !(await infoOf(db)).compact_running, 60_000);
+  };
+  /// Inserts documents with ascending ids and deletes all of them.
+  const insertAndDelete = async (db, round) => {
+    const padding = 'x'.repeat(1_000);
+    for (let first = 0; first < DOCUMENTS; first += BATCH) {
+      const ids = Array.from({ length: BATCH }, (_, n) => `${round}:${String(first + n).padStart(8, '0')}`);
+      await server.fill(db, ids.map((_id) => ({ _id, padding })));
+    }
+    const rows = expectStatus(await server.get(`/${db}/_all_docs`), 200).rows;
+    const { sizes } = await infoOf(db);
+    for (let first = 0; first < rows.length; first += BATCH) {
+      const docs = rows.slice(first, first + BATCH).map(({ id, value }) => ({ _id: id, _rev: value.rev, _deleted: true }));
+      await server.fill(db, docs);
+    }
+    return sizes.file;
+  };
+
+  test('after rounds of insertions and deletions the file is smaller than after one round', async () => {
+    const db = await server.database();
+    const fileOfOneRound = await insertAndDelete(db, 1);
+    for (let round = 2; round <= ROUNDS; round++) await insertAndDelete(db, round);
+    const from = await infoOf(db);
+    assert.equal(from.doc_del_count, ROUNDS * DOCUMENTS);
+    const seq = expectStatus(await server.get(`/${db}/_changes?since=0&limit=1000`), 200).last_seq;
+
+    await compact(db);
+    const tasks = [];
+    while ((await infoOf(db)).compact_running) {
+      tasks.push(...expectStatus(await server.get('/_active_tasks'), 200).filter(({ database }) => database === db));
+    }
+    assert.ok(tasks.length > 0, 'the compaction is shown');
+    for (const task of tasks) {
+      assert.equal(task.type, 'database_compaction');
+      assert.ok(['copying', 'catching up', 'switching'].includes(task.phase), task.phase);
+      assert.ok(task.changes_done <= task.total_changes && task.progress <= 100, JSON.stringify(task));
+    }
+    assert.deepEqual(expectStatus(await server.get('/_active_tasks'), 200).filter(({ database }) => database === db), []);
+
+    const to = await infoOf(db);
+    assert.ok(to.sizes.file < fileOfOneRound, `${to.sizes.file} bytes, and ${fileOfOneRound} after one round`);
+    assert.ok(to.sizes.file < from.sizes.file / 3, `${from.sizes.file} became ${to.sizes.file}`);
+    assert.ok(to.sizes.active <= to.sizes.file);
+    assert.deepEqual({ ...to, sizes: 0 }, { ...from, sizes: 0 });
+    const rest = expectStatus(await server.get(`/${db}/_changes?since=${seq}`), 200).results;
+    assert.equal(rest.length, ROUNDS * DOCUMENTS - 1_000);
+  });
+
+  test('documents written during compactions are read back at once, indexed and followed', async () => {
+    const db = await server.database('partitioned=true&q=2');
+    const docs = Array.from({ length: 3_000 }, (_, n) => ({ _id: `k${n % 20}:${n}`, n }));
+    await server.fill(db, docs);
+    expectStatus(await server.post(`/${db}/_index`, { index: { fields: ['n'] }, partitioned: true, name: 'n' }), 200);
+    const feed = await server.feed(`/${db}/_changes?feed=continuous&since=now&heartbeat=1000`);
+    let running = true;
+    const written = [];
+    const writer = (async () => {
+      for (let n = 0; running; n++) {
+        const id = `k${n % 20}:w${n}`;
+        expectStatus(await server.put(`/${db}/${id}`, { n: 10_000 + n }), 201);
+        assert.equal(expectStatus(await server.get(`/${db}/${id}`), 200).n, 10_000 + n);
+        written.push(id);
+      }
+    })();
+    for (let i = 0; i < 5; i++) await compacted(db);
+    running = false;
+    await writer;
+    const seen = new Set();
+    while (seen.size < written.length) seen.add((await feed.nextRow(20_000)).id);
+    assert.deepEqual([...seen].sort(), [...written].sort());
+    await feed.close();
+    assert.equal((await infoOf(db)).doc_count, docs.length + written.length);
+    const found = await server.post(`/${db}/_partition/k3/_find`, { selector: { n: { $gte: 0 } }, limit: 10_000 });
+    assert.equal(expectStatus(found, 200).docs.length, [...docs.map(({ _id }) => _id), ...written].filter((id) => id.startsWith('k3:')).length);
+  });
+
+  test('a database that is deleted during its compaction is gone', async () => {
+    const db = await server.database('q=4');
+    await server.fill(db, Array.from({ length: 5_000 }, (_, n) => ({ _id: `${n}`, padding: 'x'.repeat(500) })));
+    await compact(db);
+    expectStatus(await server.delete(`/${db}`), 200);
+    expectStatus(await server.get(`/${db}`), 404);
+    expectStatus(await server.put(`/${db}`), 201);
+    assert.equal((await infoOf(db)).doc_count, 0);
+    await compacted(db);
+  });
+
+  test('a server that is killed or stopped during compactions keeps every document, and no draft', async (t) => {
+    const other = await Server.startFor(t);
+    const db = await other.database();
+    const docs = Array.from({ length: 4_000 }, (_, n) => ({ _id: `${n}`, padding: 'x'.repeat(500) }));
+    await other.fill(db, docs);
+    let written = docs.length;
+    for (let i = 0; i < 8; i++) {
+      expectStatus(await other.post(`/${db}/_compact`, {}), 202);
+      expectStatus(await other.put(`/${db}/more${i}`, {}), 201);
+      written += 1;
+      await sleep(i * 8);
+      if (i % 4 === 3) await other.stop({ keepFolder: true });
+      else await other.kill();
+      await other.launch();
+      assert.equal((await infoOf(db, other)).doc_count, written);
+      assert.equal(expectStatus(await other.get(`/${db}/_all_docs`), 200).rows.length, written);
+      const folders = path.join(other.dataDir, 'databases');
+      for (const tag of fs.readdirSync(folders)) assert.ok(!fs.existsSync(path.join(folders, tag, 'partition-0', 'new')));
+    }
+    await other.stop({ keepFolder: true });
+    const checked = spawnSync(binary, ['check', '--data-dir', other.dataDir], { encoding: 'utf8', env: {} });
+    assert.equal(checked.status, 0, checked.stdout + checked.stderr);
+    await other.launch();
+  });
+});
