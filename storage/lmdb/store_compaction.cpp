@@ -71,7 +71,7 @@ Expected<void> StoreCompaction::run() {
   } catch (const ReadFailure& failure) {
     result = std::unexpected(copy_when_memory_suffices(failure.error()));
   } catch (const std::exception& error) {
-    result = fail(ErrorCode::internal, error.what());
+    until_memory_suffices([&] { result = fail(ErrorCode::internal, error.what()); });
   }
   clean_up();
   return result;

@@ -212,6 +212,7 @@ class IndexClient extends Client {
     const ddoc = random.pick(this.ddocs);
     if (random.chance(0.2)) return this.toggleFunctions(database);
     if (random.chance(0.1)) return this.split(database);
+    if (random.chance(0.1)) return this.compact(database);
     if (this.value(indexKey(database.name, ddoc, ddoc))) return this.deleteIndex(database.name, ddoc, ddoc);
     const fields = random.pick([['b'], ['c'], ['c', 'a'], ['a', 'b', 'c']]);
     return this.createIndex({ database: database.name, ddoc, name: ddoc, fields, partitioned: random.chance(0.5) });
@@ -223,6 +224,10 @@ class IndexClient extends Client {
     if (ranges.length >= PARTITIONS_MAX) return;
     const body = { type: 'split', db: database.name, range: this.random.pick(ranges) };
     return expected(await this.server.post('/_reshard/jobs', body), 201, 400);
+  }
+
+  async compact(database) {
+    return expected(await this.server.post(`/${database.name}/_compact`, {}), 202);
   }
 
   /// Views that are built and removed. Design documents are no registers: whether this one is there, only it asks.

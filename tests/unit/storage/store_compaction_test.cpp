@@ -257,7 +257,7 @@ TEST_CASE("a snapshot that was taken before the file is replaced shows its rows 
     is_over = true;
   });
   std::this_thread::sleep_for(300ms);
-  CHECK_FALSE(is_over);
+  CHECK_FALSE(is_over.load());
   for (std::size_t i = 0; i < kTreesOfModel; ++i) {
     for (const auto& [key, value] : before[i]) CHECK(**(*snapshot)->get(subject.store->tree(i), key) == value);
   }
