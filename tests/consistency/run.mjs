@@ -2,6 +2,7 @@
 import { timeout } from '../integration/harness.mjs';
 import { checkHistory } from './checker.mjs';
 import { Client, functionDocuments, indexes, Knowledge } from './clients.mjs';
+import { Compactions } from './compactions.mjs';
 import { makeFollowers } from './followers.mjs';
 import { History } from './history.mjs';
 import { ItemClient } from './item_client.mjs';
@@ -35,11 +36,15 @@ export async function runHistory({ server, seed, number, q, partitioned, contain
   // Followers of a range find out first which keys are in it.
   // The one partition of a database with q=1 is ordered as a whole, which two are not.
   const splitting = shape.q === 1 ? undefined : Promise.all(followers.map((follower) => follower.begun)).then(() => splits.work());
+  const compactions = new Compactions(context);
+  const compacting = compactions.work();
   const working = Promise.all(clients.map((client) => client.work(steps, context.serverUp)));
   const kills = restarts > 0 ? await restartWhile(working, server, up, restarts, new Random(seed, 'restarts')) : 0;
   await working;
   splits.stop();
+  compactions.stop();
   await splitting;
+  await compacting;
 
   // One that begins after a sentinel would wait for it for ever.
   await Promise.all(followers.map((follower) => follower.begun));
@@ -54,7 +59,7 @@ export async function runHistory({ server, seed, number, q, partitioned, contain
   await checkFeedAtRest(administrator, shape, history, finals);
   administrator.close();
   const { problems, figures } = checkHistory(history, finals);
-  return { problems, figures: { clients: clientCount, ...figures, kills, splits: splits.done }, seconds: (Date.now() - begun) / 1000, database: shape.name, written, shape };
+  return { problems, figures: { clients: clientCount, ...figures, kills, splits: splits.done, compactions: compactions.done }, seconds: (Date.now() - begun) / 1000, database: shape.name, written, shape };
 }
 
 async function must(connection, method, path, body, status) {
