@@ -25,7 +25,8 @@ std::string_view wrong_call(const Expression& call) {
   const Function* function = find_function(call.text);
   if (!function) return {};
   if (function->name.starts_with("ST_")) return "its query must not call spatial functions.";
-  if (function->name.starts_with("GETCURRENT") || function->name == "RAND") {
+  if (function->name.starts_with("GETCURRENT") || function->name == "RAND" || function->name == "NOW" ||
+      function->name == "AGO") {
     return "its query must not call functions whose value changes by itself.";
   }
   return {};

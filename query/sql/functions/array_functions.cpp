@@ -201,6 +201,25 @@ Value set_operation(Evaluation& evaluation, Arguments arguments) {
   return kept.to_array();
 }
 
+// Whether two arrays have the same elements, regardless of their order and of how often they occur.
+Value set_equal(Evaluation& evaluation, Arguments arguments) {
+  if (!arguments[0].is_array() || !arguments[1].is_array()) return {};
+  const auto left = elements_of(evaluation, arguments[0]);
+  if (!left) return {};
+  const auto right = elements_of(evaluation, arguments[1]);
+  if (!right) return {};
+  KeySet in_left(evaluation);
+  KeySet in_right(evaluation);
+  for (const Value& element : *left) in_left.insert(element);
+  bool equal = true;
+  for (const Value& element : *right) {
+    equal = equal && in_left.contains(element);
+    in_right.insert(element);
+  }
+  for (const Value& element : *left) equal = equal && in_right.contains(element);
+  return evaluation.failed() ? Value() : Value::of(equal);
+}
+
 // --- aggregates of the numbers in an array ---
 
 std::optional<std::vector<double>> numbers_of(Evaluation& evaluation, const Value& array) {
@@ -275,6 +294,7 @@ constexpr Function kArrayFunctions[] = {
     {"CHOOSE", 2, any_number, choose, true},
     {"OBJECTTOARRAY", 1, 3, object_to_array},
     {"SETDIFFERENCE", 2, 2, set_operation<SetOperation::difference>},
+    {"SETEQUAL", 2, 2, set_equal},
     {"SETINTERSECT", 2, 2, set_operation<SetOperation::intersection>},
     {"SETUNION", 2, 2, set_operation<SetOperation::all>},
 };

@@ -1,5 +1,6 @@
 // Dates are texts in UTC, `YYYY-MM-DDThh:mm:ss.fffffffZ`; inside, ticks of 100 nanoseconds since 1970.
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -236,28 +237,46 @@ std::optional<Ticks> add_months(Ticks ticks, std::int64_t months) {
   return ticks_from(static_cast<int>(year), month_of_year, day, date.in_day);
 }
 
-Value date_time_add(Evaluation& evaluation, Arguments arguments) {
-  const auto part = part_of(arguments[0]);
-  const auto number = arguments[1].integer();
-  const auto ticks = date_of(arguments[2]);
-  if (!part || !number || !ticks) return {};
-  const double amount = arguments[1].number();
-  if (std::abs(amount) > kTicksMax * 100) return {};
+enum class Direction : std::int8_t { back = -1, forward = 1 };
+
+// The date that is `count` (a number) of `unit` (the name of a part) after or before `ticks`.
+std::optional<Ticks> moved_date(const Value& unit, const Value& count, std::optional<Ticks> ticks,
+                                Direction direction) {
+  const auto part = part_of(unit);
+  const auto whole = count.integer();
+  if (!part || !whole || !ticks) return std::nullopt;
+  const double amount = std::abs(count.number());
+  if (amount > kTicksMax * 100) return std::nullopt;
+  const auto sign = static_cast<std::int64_t>(direction);
   switch (*part) {
     case Part::year:
-      if (std::abs(amount) > 20'000) return {};
-      return format_date(evaluation, add_months(*ticks, *number * 12));
+      if (amount > 20'000) return std::nullopt;
+      return add_months(*ticks, sign * *whole * 12);
     case Part::month:
-      if (std::abs(amount) > 200'000) return {};
-      return format_date(evaluation, add_months(*ticks, *number));
+      if (amount > 200'000) return std::nullopt;
+      return add_months(*ticks, sign * *whole);
     case Part::nanosecond:
-      return format_date(evaluation, *ticks + *number / 100);
+      return *ticks + sign * (*whole / 100);
     default:
       break;
   }
-  const auto unit = static_cast<double>(ticks_of(*part));
-  if (std::abs(amount) * unit > 2 * kTicksMax) return {};
-  return format_date(evaluation, *ticks + *number * ticks_of(*part));
+  if (amount * static_cast<double>(ticks_of(*part)) > 2 * kTicksMax) return std::nullopt;
+  return *ticks + sign * *whole * ticks_of(*part);
+}
+
+Value date_time_add(Evaluation& evaluation, Arguments arguments) {
+  return format_date(evaluation, moved_date(arguments[0], arguments[1], date_of(arguments[2]), Direction::forward));
+}
+
+// NOW(), or NOW(part, number): the current date, or the one that is so much later.
+Value now_or_later(Evaluation& evaluation, Arguments arguments) {
+  if (arguments.empty()) return format_date(evaluation, now());
+  if (arguments.size() == 1) return {};
+  return format_date(evaluation, moved_date(arguments[0], arguments[1], now(), Direction::forward));
+}
+
+Value ago(Evaluation& evaluation, Arguments arguments) {
+  return format_date(evaluation, moved_date(arguments[0], arguments[1], now(), Direction::back));
 }
 
 // Counts the boundaries crossed, not the time elapsed.
@@ -356,14 +375,79 @@ Value date_time_from_parts(Evaluation& evaluation, Arguments arguments) {
                                             static_cast<unsigned>(parts[2]), in_day));
 }
 
+// Appends what a run of `size` equal letters of a format means; false: it is not a specifier of this length.
+bool append_specifier(std::string& out, char letter, std::size_t size, const Calendar& date) {
+  const auto append_padded = [&](std::int64_t number) {
+    if (size > 2) return false;
+    out += fmt::format("{:0{}}", number, size);
+    return true;
+  };
+  switch (letter) {
+    case 'y':
+      if (size != 4) return size <= 2 && append_padded(date.year % 100);
+      out += fmt::format("{:04}", date.year);
+      return true;
+    case 'M':
+      return append_padded(date.month);
+    case 'd':
+      return append_padded(date.day);
+    case 'H':
+      return append_padded(date.in_day / kTicksPerHour);
+    case 'h':
+      return append_padded((date.in_day / kTicksPerHour + 11) % 12 + 1);
+    case 'm':
+      return append_padded(date.in_day / kTicksPerMinute % 60);
+    case 's':
+      return append_padded(date.in_day / kTicksPerSecond % 60);
+    default:
+      break;
+  }
+  constexpr std::size_t kFractionDigits = 7;
+  if (size > kFractionDigits) return false;
+  std::string digits = fmt::format("{:07}", date.in_day % kTicksPerSecond).substr(0, size);
+  while (letter == 'F' && digits.ends_with('0')) digits.pop_back();
+  out += digits;
+  return true;
+}
+
+// In a format, runs of the letters yMdHhmsfF are replaced; a backslash quotes the next character.
+Value date_time_format(Evaluation& evaluation, Arguments arguments) {
+  const auto ticks = date_of(arguments[0]);
+  if (!ticks || !arguments[1].is_string()) return {};
+  const std::string_view format = arguments[1].string();
+  if (!evaluation.work(format.size())) return {};
+  const Calendar date = calendar_of(*ticks);
+  std::string out;
+  for (std::size_t at = 0; at < format.size();) {
+    const char letter = format[at];
+    if (letter == '\\') {
+      if (at + 1 == format.size()) return {};
+      out += format[at + 1];
+      at += 2;
+      continue;
+    }
+    if (std::string_view("yMdHhmsfF").find(letter) == std::string_view::npos) {
+      out += letter;
+      ++at;
+      continue;
+    }
+    const std::size_t end = std::min(format.find_first_not_of(letter, at), format.size());
+    if (!append_specifier(out, letter, end - at, date)) return {};
+    at = end;
+  }
+  return evaluation.text(out);
+}
+
 Value is_date_time(Evaluation&, Arguments arguments) {
   return Value::of(date_of(arguments[0]).has_value());
 }
 
 constexpr Function kDateFunctions[] = {
+    {"AGO", 2, 2, ago},
     {"DATETIMEADD", 3, 3, date_time_add},
     {"DATETIMEBIN", 2, 4, date_time_bin},
     {"DATETIMEDIFF", 3, 3, date_time_diff},
+    {"DATETIMEFORMAT", 2, 2, date_time_format},
     {"DATETIMEFROMPARTS", 3, 7, date_time_from_parts},
     {"DATETIMEPART", 2, 2, date_time_part},
     {"DATETIMETOTICKS", 1, 1, date_time_to_ticks},
@@ -377,6 +461,7 @@ constexpr Function kDateFunctions[] = {
     {"GETCURRENTTIMESTAMPSTATIC", 0, 0, get_current_timestamp_static},
     {"IS_DATETIME", 1, 1, is_date_time, true},
     {"MONTH", 1, 1, part_of_date<Part::month>},
+    {"NOW", 0, 2, now_or_later},
     {"TICKSTODATETIME", 1, 1, ticks_to_date_time},
     {"TIMESTAMPTODATETIME", 1, 1, timestamp_to_date_time},
     {"YEAR", 1, 1, part_of_date<Part::year>},

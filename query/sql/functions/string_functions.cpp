@@ -128,6 +128,26 @@ Value compare_text(Evaluation& evaluation, Arguments arguments) {
   return Value::of(test(arguments[0].string(), arguments[1].string()));
 }
 
+// CONTAINS_ANY_… and CONTAINS_ALL_…: like CONTAINS for each part, joined by OR or by AND.
+template <bool any, bool ignores_case>
+Value contains_parts(Evaluation& evaluation, Arguments arguments) {
+  if (!arguments[0].is_string()) return {};
+  const auto comparable = [&evaluation](std::string_view text) {
+    return ignores_case ? with_case(evaluation, text, Casing::fold) : std::string(text);
+  };
+  const std::string text = comparable(arguments[0].string());
+  bool unknown = false;
+  for (const Value& part : arguments.subspan(1)) {
+    if (!evaluation.work(text.size())) return {};
+    if (!part.is_string()) {
+      unknown = true;
+    } else if (contains_text(text, comparable(part.string())) == any) {
+      return Value::of(any);
+    }
+  }
+  return unknown ? Value() : Value::of(!any);
+}
+
 Value index_of(Evaluation&, Arguments arguments) {
   if (!arguments[0].is_string() || !arguments[1].is_string()) return {};
   std::size_t from = 0;
@@ -151,9 +171,15 @@ std::string_view reversed_bytes(Evaluation& evaluation, std::string_view text) {
 }
 
 Value last_index_of(Evaluation& evaluation, Arguments arguments) {
-  if (!all_strings(arguments)) return {};
-  const std::string_view text = arguments[0].string();
+  if (!arguments[0].is_string() || !arguments[1].is_string()) return {};
+  std::string_view text = arguments[0].string();
   const std::string_view part = arguments[1].string();
+  if (arguments.size() == 3) {
+    // The third argument is the position of the last character that the part may cover.
+    const auto last = arguments[2].integer();
+    if (!last) return {};
+    text = text.substr(0, *last < 0 ? 0 : utf8::offset(text, static_cast<std::size_t>(*last) + 1));
+  }
   // Searches from the end like rfind, but linear.
   const std::size_t found = find_text(reversed_bytes(evaluation, text), reversed_bytes(evaluation, part));
   if (evaluation.failed()) return {};
@@ -426,9 +452,13 @@ Value string_to_container(Evaluation& evaluation, Arguments arguments) {
 constexpr Function kStringFunctions[] = {
     {"CONCAT", 2, any_number, concat},
     {"CONTAINS", 2, 3, compare_text<contains_text>},
+    {"CONTAINS_ALL_CI", 2, any_number, contains_parts<false, true>, true},
+    {"CONTAINS_ALL_CS", 2, any_number, contains_parts<false, false>, true},
+    {"CONTAINS_ANY_CI", 2, any_number, contains_parts<true, true>, true},
+    {"CONTAINS_ANY_CS", 2, any_number, contains_parts<true, false>, true},
     {"ENDSWITH", 2, 3, compare_text<ends_with_text>},
     {"INDEX_OF", 2, 3, index_of},
-    {"LASTINDEXOF", 2, 2, last_index_of},
+    {"LASTINDEXOF", 2, 3, last_index_of},
     {"LEFT", 2, 2, left},
     {"LENGTH", 1, 1, length},
     {"LOWER", 1, 1, change_case<Casing::lower>},

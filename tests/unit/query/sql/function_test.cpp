@@ -34,6 +34,25 @@ TEST_CASE("CONTAINS, STARTSWITH, ENDSWITH, StringEquals, ignoring case when aske
   CHECK(value_of("CONTAINS('abc', 'a', 1)") == "undefined");
 }
 
+TEST_CASE("CONTAINS_ANY and CONTAINS_ALL are CONTAINS joined by OR and by AND") {
+  const std::string text = "'Have a nice day!', ";
+  CHECK(value_of("CONTAINS_ANY_CI(" + text + "'HAVE', 'NICE')") == "true");
+  CHECK(value_of("CONTAINS_ANY_CI(" + text + "'had', 'nicer')") == "false");
+  CHECK(value_of("CONTAINS_ANY_CI(" + text + "undefined, 'nice')") == "true");
+  CHECK(value_of("CONTAINS_ANY_CI(" + text + "undefined, 'had')") == "undefined");
+  CHECK(value_of("CONTAINS_ANY_CS(" + text + "'HAVE', 'NICE', 'DAY!')") == "false");
+  CHECK(value_of("CONTAINS_ANY_CS(" + text + "'had', 'nice')") == "true");
+  CHECK(value_of("CONTAINS_ALL_CI(" + text + "'HAVE', 'NICE', 'DAY!')") == "true");
+  CHECK(value_of("CONTAINS_ALL_CI(" + text + "'had', 'nice')") == "false");
+  CHECK(value_of("CONTAINS_ALL_CI(" + text + "undefined, 'nice')") == "undefined");
+  CHECK(value_of("CONTAINS_ALL_CI(" + text + "undefined, 'had')") == "false");
+  CHECK(value_of("CONTAINS_ALL_CS(" + text + "'HAVE', 'nice')") == "false");
+  CHECK(value_of("CONTAINS_ALL_CS(" + text + "'Have', 'nice')") == "true");
+  CHECK(value_of("CONTAINS_ANY_CI('STRASSE', 'straße')") == "true");
+  CHECK(value_of("CONTAINS_ANY_CS(5, '5')") == "undefined");
+  CHECK(value_of("CONTAINS_ALL_CS(" + text + "1)") == "undefined");
+}
+
 TEST_CASE("INDEX_OF and its last") {
   CHECK(value_of("INDEX_OF('AdventureWorks', 'Works')") == "9");
   CHECK(value_of("INDEX_OF('AdventureWorks', 'Cosmos')") == "-1");
@@ -41,6 +60,13 @@ TEST_CASE("INDEX_OF and its last") {
   CHECK(value_of("INDEX_OF('AdventureWorks', 'Adventure', 5)") == "-1");
   CHECK(value_of("INDEX_OF('éé🙂x', 'x')") == "3");
   CHECK(value_of("LastIndexOf('abab', 'ab')") == "2");
+  CHECK(value_of("LastIndexOf('abcdeabc', 'abc', 6)") == "0");
+  CHECK(value_of("LastIndexOf('abcdeabc', 'abc', 7)") == "5");
+  CHECK(value_of("LastIndexOf('abcdeabc', 'abc', 700)") == "5");
+  CHECK(value_of("LastIndexOf('abcdeabc', 'abc', 1)") == "-1");
+  CHECK(value_of("LastIndexOf('abcdeabc', 'abc', -1)") == "-1");
+  CHECK(value_of("LastIndexOf('éxéx', 'x', 2)") == "1");
+  CHECK(value_of("LastIndexOf('abc', 'b', 'x')") == "undefined");
 }
 
 TEST_CASE("LEFT, RIGHT, SUBSTRING count characters") {
@@ -179,6 +205,18 @@ TEST_CASE("ARRAY_CONTAINS_ANY and ARRAY_CONTAINS_ALL") {
   CHECK(value_of("ARRAY_CONTAINS_ALL([1, 2], 1, undefined)") == "undefined");
 }
 
+TEST_CASE("SetEqual ignores order and repetition") {
+  CHECK(value_of("SETEQUAL([1, 2, 3], [3, 2, 1])") == "true");
+  CHECK(value_of("SETEQUAL([1, 2, 3, 3], [1, 2, 2, 3, 1, 2])") == "true");
+  CHECK(value_of("SETEQUAL([], [1, 2, 3])") == "false");
+  CHECK(value_of("SETEQUAL([1, 2, 3], [])") == "false");
+  CHECK(value_of("SETEQUAL([], [])") == "true");
+  CHECK(value_of("SETEQUAL([1, true, 'abc'], [true, 1, 'abc'])") == "true");
+  CHECK(value_of("SETEQUAL([1, 1, 1, 1], [2, 3, 4])") == "false");
+  CHECK(value_of("SETEQUAL([1, '1'], [1])") == "false");
+  CHECK(value_of("SETEQUAL([1], 1)") == "undefined");
+}
+
 TEST_CASE("ARRAY_CONCAT, ARRAY_LENGTH, ARRAY_SLICE, CHOOSE") {
   CHECK(value_of("ARRAY_CONCAT([1], ['a', [2]], [])") == R"([1,"a",[2]])");
   CHECK(value_of("ARRAY_CONCAT([1], 2)") == "undefined");
@@ -275,6 +313,31 @@ TEST_CASE("DateTimeBin") {
         R"("2021-01-04T00:00:00.0000000Z")");
   CHECK(value_of("DateTimeBin('2021-01-08T18:35:00', 'dd', 0)") == "undefined");
   CHECK(value_of("DateTimeBin('2021-01-08T18:35:00', 'yyyy')") == "undefined");
+}
+
+TEST_CASE("DateTimeFormat replaces runs of letters") {
+  CHECK(value_of("DATETIMEFORMAT('2024-10-10 14:40:20', 'yyyyMMdd')") == R"("20241010")");
+  CHECK(value_of("DATETIMEFORMAT('2024-10-10 14:40:20', 'yyyy-MM-dd [HH:mm:ss]')") == R"("2024-10-10 [14:40:20]")");
+  CHECK(value_of(R"(DATETIMEFORMAT('2024-10-10 14:40:20', 'To\\da\\y i\\s: yyyy-MM-ddTHH:mm:ss.fff'))") ==
+        R"("Today is: 2024-10-10T14:40:20.000")");
+  CHECK(value_of("DATETIMEFORMAT('2024-10-10 14:40:20', 'HH:mm:ss.FFF')") == R"("14:40:20.")");
+  CHECK(value_of("DATETIMEFORMAT('2024-01-02T03:04:05.6789', 'yy M d H h m s f FFFFFFF')") ==
+        R"("24 1 2 3 3 4 5 6 6789")");
+  CHECK(value_of("DATETIMEFORMAT('2024-01-02', 'hh')") == R"("12")");
+  CHECK(value_of("DATETIMEFORMAT('2024-01-02', 'yyy')") == "undefined");
+  CHECK(value_of("DATETIMEFORMAT('yesterday', 'yyyy')") == "undefined");
+  CHECK(value_of("DATETIMEFORMAT('2024-01-02', 5)") == "undefined");
+}
+
+TEST_CASE("NOW and AGO") {
+  CHECK(value_of("LENGTH(NOW()) = 28 AND NOW() >= GetCurrentDateTimeStatic()") == "true");
+  CHECK(value_of("DateTimeDiff('dd', NOW(), NOW('dd', 3)) >= 3 AND DateTimeDiff('dd', NOW(), NOW('dd', 3)) <= 4") ==
+        "true");
+  CHECK(value_of("NOW('yyyy', -1) < AGO('mm', 11) AND AGO('mm', 11) < NOW() AND NOW() < AGO('hh', -1)") == "true");
+  CHECK(value_of("NOW('dd')") == "undefined");
+  CHECK(value_of("NOW('dd', 1.5)") == "undefined");
+  CHECK(value_of("AGO('week', 1)") == "undefined");
+  CHECK(value_of("AGO('yyyy', 9e15)") == "undefined");
 }
 
 TEST_CASE("ticks and timestamps") {
