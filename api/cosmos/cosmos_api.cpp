@@ -4,6 +4,7 @@
 #include "api/cosmos/call/operations.h"
 #include "api/cosmos/functions/script_handlers.h"
 #include "api/cosmos/items/item_handlers.h"
+#include "api/cosmos/resources/named_path.h"
 #include "api/cosmos/resources/resource_handlers.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/http/caught_error.h"
@@ -58,12 +59,16 @@ Handled serve_conflicts(Call& call) {
   co_return method_not_allowed();
 }
 
-// The container's link as the client wrote it: clients use it to identify the container.
-std::string_view container_part(std::string_view path) {
+// The container's link of names as the client wrote it: clients use it to identify the container.
+std::string container_part(const Call& call) {
+  std::string_view path = call.request.raw_path;
   while (path.starts_with('/')) path.remove_prefix(1);
+  if (!call.path.sent_link.empty() || path.find("//") != std::string_view::npos) {
+    return "dbs/" + percent_encode(call.path.database) + "/colls/" + percent_encode(call.path.container);
+  }
   std::size_t end = 0;
   for (int segment = 0; segment < 4 && end != std::string_view::npos; ++segment) end = path.find('/', end + 1);
-  return path.substr(0, end);
+  return std::string(path.substr(0, end));
 }
 
 void add_common_headers(const Call& call, Reply& reply) {
@@ -82,7 +87,7 @@ void add_common_headers(const Call& call, Reply& reply) {
       "\r\nCache-Control: no-store, no-cache";
   if (account.container) {
     add("\r\nx-ms-content-path: ", account.container->shape->container_rid());
-    add("\r\nx-ms-alt-content-path: ", container_part(call.request.raw_path));
+    add("\r\nx-ms-alt-content-path: ", container_part(call));
   }
   if (!account.session_token.empty()) add("\r\nx-ms-session-token: ", account.session_token);
   if (account.sequence != 0) add("\r\nlsn: ", std::to_string(account.sequence));
@@ -118,15 +123,31 @@ Task<Reply> CosmosApi::handle(Request& request) {
     result = std::unexpected(caught_error());
   }
   if (!result && result.error().code == ErrorCode::throttled) call.account.request_charge = 0;
+  call.account.request_charge += call.account.lookup_charge;
   auto reply = result ? std::move(*result) : error_reply(result.error());
   spend(call.account);
   add_common_headers(call, reply);
   co_return reply;
 }
 
+Task<Expected<void>> CosmosApi::authorize(Call& call) {
+  const bool reads = only_reads(call.request, call.path);
+  auto checked = authorization_.check(call.request, call.path, reads);
+  if (call.path.has_resource_ids()) {
+    // Names are looked up only for holders of a key or a token. What a token covers is written in names.
+    if (!checked && checked.error().code == ErrorCode::unauthorized) co_return std::unexpected(checked.error());
+    OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking(
+        [&] { return name_resources(call.services.engine, registry_, call.path); }));
+    checked = authorization_.check(call.request, call.path, reads);
+  }
+  if (!checked) co_return std::unexpected(std::move(checked).error());
+  call.credential = *checked;
+  co_return Expected<void>{};
+}
+
 Handled CosmosApi::dispatch(Call& call) {
   OCTAVO_CO_TRY(call.path, ResourcePath::parse(call.request.segments));
-  OCTAVO_CO_TRY(call.credential, authorization_.check(call.request, call.path, only_reads(call.request, call.path)));
+  OCTAVO_CO_TRY_VOID(co_await authorize(call));
   switch (call.path.resource) {
     case Resource::account:
       co_return co_await serve_account(call);

@@ -23,6 +23,7 @@ class CosmosApi final : public Handler {
 
  private:
   Handled dispatch(Call& call);
+  Task<Expected<void>> authorize(Call& call);
 
   Registry registry_;
   Authorization authorization_;

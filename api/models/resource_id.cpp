@@ -121,6 +121,13 @@ std::optional<std::string> parse_rid(std::string_view shown) {
   return bytes;
 }
 
+bool is_resource_id(std::string_view text, std::size_t bytes) {
+  // The length in base64 and the padding exclude almost all names without decoding.
+  if (text.size() != (bytes + 2) / 3 * 4 || !text.ends_with('=')) return false;
+  const auto decoded = parse_rid(text);
+  return decoded && decoded->size() == bytes;
+}
+
 Expected<std::string> id_of(const boost::json::object& body) {
   const auto* id = body.if_contains("id");
   if (id == nullptr || id->is_null()) {

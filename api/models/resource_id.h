@@ -36,9 +36,18 @@ std::uint64_t item_number(std::string_view document_id);
 /// The `_rid` of an item: the container's, then the number, lowest byte first.
 std::string item_rid(std::string_view container_rid, std::string_view document_id);
 
+/// Lengths of resource ids.
+inline constexpr std::size_t database_rid_bytes = 4;
+inline constexpr std::size_t container_rid_bytes = 8;
+inline constexpr std::size_t user_rid_bytes = 8;
+inline constexpr std::size_t inner_rid_bytes = 16;  ///< of a permission, an item, or a function
+
 /// Convert between bytes and the base64 in replies. nullopt: not a resource id.
 std::string show_rid(std::string_view bytes);
 std::optional<std::string> parse_rid(std::string_view shown);
+
+/// Whether `text` is a resource id of this length as clients write it.
+bool is_resource_id(std::string_view text, std::size_t bytes);
 
 /// A random UUID: unique, but not secret.
 std::string new_uuid();

@@ -11,7 +11,10 @@ function signedParts(target) {
   if (segments[0] === 'offers') return ['offers', (segments[1] ?? '').toLowerCase()];
   if (segments[4] === 'operations') return ['colls', segments.slice(0, 4).join('/')];
   const feed = segments.length % 2 === 1;
-  return [segments.at(feed ? -1 : -2) ?? '', segments.slice(0, feed ? -1 : undefined).join('/')];
+  const link = segments.slice(0, feed ? -1 : undefined);
+  // A link of resource ids is signed by the last one alone.
+  const byRid = /^[\w+-]{6}==$/.test(segments[1] ?? '');
+  return [segments.at(feed ? -1 : -2) ?? '', byRid ? link.at(-1).toLowerCase() : link.join('/')];
 }
 
 export function authorization(method, target, date, key = wellKnownKey) {

@@ -5,6 +5,7 @@
 //   grant         := JSON {"rid","mode","link","key","container","until"}
 #include "api/cosmos/call/authorization.h"
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <optional>
@@ -13,7 +14,9 @@
 
 #include "api/cosmos/call/call.h"
 #include "api/http/trusted_host.h"
+#include "api/models/container_definition.h"
 #include "api/models/errors.h"
+#include "api/models/item_key.h"
 #include "api/models/resource_id.h"
 #include "base/digest.h"
 #include "base/encoding.h"
@@ -151,12 +154,20 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
   const auto ms_date = request.header("x-ms-date").value_or("");
   const auto date = request.header("Date").value_or("");
   const std::string text = text_to_sign(to_string(request.method), path.signed_type, path.signed_link, ms_date, date);
+  std::vector<std::string> other_texts;
+  for (const std::string* other : {&path.signed_rid, &path.sent_link}) {
+    if (other->empty()) continue;
+    other_texts.push_back(text_to_sign(to_string(request.method), path.signed_type, *other, ms_date, date));
+  }
   // percent_decode kept a `+` that the client sent unencoded: in base64 it is a digit.
   const auto given = crypto::base64_decode(signature);
   if (!given) return unauthorized("The signature of the authorization token is not base64.");
   const auto signs = [&](const Key& key) {
-    const auto value = key.hash.of_message(text);
-    return crypto::constant_time_equal({value.data(), value.size()}, *given);
+    const auto is_signature_of = [&](const std::string& covered) {
+      const auto value = key.hash.of_message(covered);
+      return crypto::constant_time_equal({value.data(), value.size()}, *given);
+    };
+    return is_signature_of(text) || std::ranges::any_of(other_texts, is_signature_of);
   };
   const Key* signer = nullptr;
   for (const Key& key : keys_) {
@@ -247,10 +258,25 @@ Expected<void> Authorization::check_token(const Request& request, const Resource
   if (query::text_member(grant, "container") != container_of_link(query::text_member(grant, "link"))) {
     return fail(ErrorCode::forbidden, "The container of this resource token was deleted: read the permission again.");
   }
-  if (query::text_member(grant, "mode") != "All" && !reads) {
+  const std::string mode = query::text_member(grant, "mode");
+  if (mode != "All" && mode != "all" && !reads) {
     return fail(ErrorCode::forbidden, "The permission of this resource token allows reading only.");
   }
-  return check_reach(request, path, query::text_member(grant, "link"), query::text_member(grant, "key"), reads);
+  std::string link = query::text_member(grant, "link");
+  if (is_same_item(request, path, link)) link = path.signed_link;
+  return check_reach(request, path, link, query::text_member(grant, "key"), reads);
+}
+
+bool Authorization::is_same_item(const Request& request, const ResourcePath& path, std::string_view link) const {
+  if (path.resource != Resource::item || path.feed) return false;
+  const std::string items = path.container_link() + "/docs/";
+  if (!link.starts_with(items) || !is_resource_id(link.substr(items.size()), inner_rid_bytes)) return false;
+  const auto record = engine_.catalog().find(path.database_name());
+  if (!record || !*record) return false;
+  const auto container = ContainerDefinition::from_stored((*record)->definition);
+  if (!container) return false;
+  const auto key = required_key(request, *container);
+  return key && show_rid(item_rid(container->rid, document_id(*key, path.id))) == link.substr(items.size());
 }
 
 Expected<void> Authorization::check_reach(const Request& request, const ResourcePath& path, const std::string& link,

@@ -42,8 +42,8 @@ class Authorization {
 
   /// A token for the holder of a permission (users.cpp). What it allows, and until when, is signed into it. It becomes
   /// invalid when its container is deleted.
-  /// `mode`: "All" or "Read"; `link`: the resource, `dbs/{db}/colls/{coll}` or below; `key`: partition key as JSON or
-  /// empty.
+  /// `mode`: "All" or "Read", or these in lower case; `link`: the resource, `dbs/{db}/colls/{coll}` or below; `key`:
+  /// partition key as JSON or empty.
   std::string resource_token(std::string_view permission_rid, std::string_view mode, std::string_view link,
                              std::string_view key, std::int64_t valid_until_s) const;
 
@@ -53,6 +53,8 @@ class Authorization {
                                  bool reads) const;
   Expected<void> check_token(const Request& request, const ResourcePath& path, std::string_view token,
                              bool reads) const;
+  /// Whether `link` has the resource id of the item that the request names by its id and partition key.
+  bool is_same_item(const Request& request, const ResourcePath& path, std::string_view link) const;
   /// Instance tag of the container that a link names or leads into; empty: no such container.
   std::string container_of_link(std::string_view link) const;
   /// Whether a token for `link`, limited to the partition key `key` (JSON; empty: all keys), allows the request.

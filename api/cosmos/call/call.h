@@ -36,6 +36,7 @@ struct Services {
 /// Facts about the request for the headers that every reply has. Handlers fill in what they know.
 struct Accounting {
   double request_charge = 1.0;
+  double lookup_charge = 0;                              ///< of finding an item by its resource id; added to the above
   std::shared_ptr<partitioning::Database> database;      ///< its throughput is charged; null: none
   std::size_t partition_id = 0;                          ///< charged physical partition, or the first of them
   std::vector<std::size_t> partition_ids;                ///< all charged partitions, if there are several

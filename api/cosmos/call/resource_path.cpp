@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "api/models/resource_id.h"
+
 namespace octavo::api::cosmos {
 
 namespace {
@@ -40,9 +42,20 @@ const NamedResource* below_container(std::string_view segment) {
   return found == kBelowContainer.end() ? nullptr : found;
 }
 
-}  // namespace
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
 
-Expected<ResourcePath> ResourcePath::parse(const std::vector<std::string>& segments) {
+bool is_any_resource_id(std::string_view text) {
+  return is_resource_id(text, database_rid_bytes) || is_resource_id(text, container_rid_bytes) ||
+         is_resource_id(text, inner_rid_bytes);
+}
+
+Expected<ResourcePath> parse_segments(const std::vector<std::string>& segments) {
   ResourcePath path;
   const std::size_t count = segments.size();
   if (count == 0) return path;
@@ -51,8 +64,7 @@ Expected<ResourcePath> ResourcePath::parse(const std::vector<std::string>& segme
     if (segments[i].find('/') != std::string::npos) return no_such_path();
   }
   // The clients of .NET and Java request this first in direct mode, which is their default.
-  const std::size_t first = segments[0].empty() && count > 1 ? 1 : 0;  // they write //addresses
-  if (segments[first] == "addresses") {
+  if (segments[0] == "addresses") {
     return fail(ErrorCode::bad_request,
                 "Direct mode is not available: choose ConnectionMode.Gateway in the client's options (gatewayMode() in "
                 "Java).");
@@ -64,9 +76,7 @@ Expected<ResourcePath> ResourcePath::parse(const std::vector<std::string>& segme
   if (segments[0] == "offers" && count <= 2) {
     path.resource = Resource::offer;
     path.signed_type = "offers";
-    path.signed_link = path.id;
-    std::ranges::transform(path.signed_link, path.signed_link.begin(),
-                           [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    path.signed_link = lower_case(path.id);
     return path;
   }
   if (segments[0] != "dbs") return no_such_path();
@@ -101,6 +111,51 @@ Expected<ResourcePath> ResourcePath::parse(const std::vector<std::string>& segme
     path.signed_link = join(segments, 4);
   }
   return path;
+}
+
+}  // namespace
+
+Expected<ResourcePath> ResourcePath::parse(const std::vector<std::string>& segments) {
+  if (std::ranges::any_of(segments, [](const std::string& segment) { return segment.empty(); })) {
+    std::vector<std::string> named = segments;
+    std::erase(named, std::string());
+    return parse(named);
+  }
+  auto path = parse_segments(segments);
+  if (path && path->has_resource_ids()) {
+    const std::string_view link = path->signed_link;
+    const std::string_view last = link.substr(link.rfind('/') + 1);
+    if (is_any_resource_id(last)) path->signed_rid = lower_case(last);
+  }
+  return path;
+}
+
+bool ResourcePath::has_resource_ids() const {
+  return is_resource_id(database, database_rid_bytes) || is_resource_id(container, container_rid_bytes);
+}
+
+std::string ResourcePath::named_link() const {
+  const std::string of_database = database.empty() ? std::string() : "dbs/" + database;
+  const auto below = [this](std::string link) {
+    if (!feed) link.append("/").append(signed_type).append("/").append(id);
+    return link;
+  };
+  switch (resource) {
+    case Resource::account:
+    case Resource::offer:
+      return signed_link;
+    case Resource::database:
+      return of_database;
+    case Resource::operation:
+      return container_link();
+    case Resource::container:
+    case Resource::user:
+      return below(of_database);
+    case Resource::permission:
+      return below(of_database + "/users/" + owner);
+    default:
+      return below(container_link());
+  }
 }
 
 }  // namespace octavo::api::cosmos

@@ -26,7 +26,10 @@ enum class Resource : std::uint8_t {
 };
 
 /// The path of a request, such as `dbs/{db}/colls/{coll}/docs/{id}`. An odd number of segments names a feed
-/// (`dbs/{db}/colls`), an even one a resource in it. A value type.
+/// (`dbs/{db}/colls`), an even one a resource in it. Empty segments are ignored, as in Azure Cosmos DB. A value type.
+///
+/// Clients may write resource ids (`_rid`) for names, as in a `_self` link. `name_resources` (resources/named_path.h)
+/// replaces those of databases, containers, users and permissions; the handlers of items and functions replace theirs.
 struct ResourcePath {
   Resource resource = Resource::account;
   bool feed = false;     ///< the list of such resources, not one of them
@@ -38,9 +41,18 @@ struct ResourcePath {
   /// The request's signature covers these: type, and link of the resource or of the owner of the feed.
   std::string_view signed_type;
   std::string signed_link;
+  /// Other links that the signature may cover; empty if the path has no resource ids. A link of resource ids is signed
+  /// by the last one alone, in lower case.
+  std::string signed_rid;
+  std::string sent_link;  ///< signed_link before the resource ids were replaced
 
   /// Errors: not_found if this API has no such path.
   static Expected<ResourcePath> parse(const std::vector<std::string>& segments);
+
+  /// Whether the database or the container may be written as a resource id. It may also be a name of that form.
+  bool has_resource_ids() const;
+  /// signed_link made of the names above.
+  std::string named_link() const;
 
   /// `dbs/{db}/colls/{coll}`.
   std::string container_link() const { return "dbs/" + database + "/colls/" + container; }

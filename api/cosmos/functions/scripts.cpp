@@ -1,4 +1,5 @@
 // …/colls/{coll}/sprocs, triggers and udfs: functions stored with a container.
+#include <algorithm>
 #include <array>
 
 #include <boost/json.hpp>
@@ -178,16 +179,31 @@ Handled write_script(const Call& call, const OpenContainer& opened, const KindWo
   co_return resource_reply(replaces ? 200 : 201, shown(stored, words, *opened.definition), stored.etag);
 }
 
+// Finds the function whose resource id the path has, and writes its name into the path.
+Task<Expected<void>> name_script(Call& call, const OpenContainer& opened, ScriptKind kind) {
+  OCTAVO_CO_TRY(const auto listed, co_await call.services.engine.workers().run_blocking(
+                                       [&] { return ScriptStore(*opened.database).list(kind); }));
+  // A name that looks like a resource id is preferred.
+  if (std::ranges::find(listed, call.path.id, &Script::id) == listed.end()) {
+    const auto found = std::ranges::find(listed, call.path.id, &Script::rid);
+    if (found != listed.end()) call.path.id = found->id;
+  }
+  co_return Expected<void>{};
+}
+
 }  // namespace
 
 Handled serve_scripts(Call& call) {
   const Method method = call.request.method;
   const KindWords& words = words_of(call.path.resource);
   const bool reads = method == Method::get || method == Method::head;
+  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
+  if (is_resource_id(call.path.id, inner_rid_bytes)) {
+    OCTAVO_CO_TRY_VOID(co_await name_script(call, opened, words.kind));
+  }
   if (!call.path.feed && method == Method::post && words.kind == ScriptKind::stored_procedure) {
     co_return co_await execute_procedure(call);
   }
-  OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
   if (call.path.feed) {
     if (reads) co_return co_await list_scripts(call, opened, words);
     if (method != Method::post) co_return method_not_allowed();

@@ -13,6 +13,8 @@
 #include "api/models/errors.h"
 #include "api/models/item.h"
 #include "api/models/item_shape.h"
+#include "api/models/resource_id.h"
+#include "partitioning/scan.h"
 #include "partitioning/throughput/request_charge.h"
 #include "storage/partition/partition_transaction.h"
 
@@ -27,6 +29,38 @@ using partitioning::TypedKey;
 Expected<std::string> requested_id(const Call& call, const OpenContainer& opened) {
   OCTAVO_TRY(const auto key, required_key(call.request, *opened.definition));
   return document_id(key, call.path.id);
+}
+
+// Finds the item whose resource id the path has, in the logical partition that the request names, and writes its name
+// into the path. Reads the whole logical partition: the id is a hash of the name, and no index has it.
+Task<Expected<void>> name_item(Call& call, const OpenContainer& opened) {
+  const auto rid = parse_rid(call.path.id);
+  if (!rid || !rid->starts_with(opened.definition->rid)) co_return Expected<void>{};
+  OCTAVO_CO_TRY(const auto key, required_key(call.request, *opened.definition));
+  const std::string same_name = document_id(key, call.path.id);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, opened.database->target_of(same_name)));
+  partitioning::DocumentRange range;
+  range.partition_key = key.encode();
+  partitioning::DocumentScan scan(*opened.database, range);
+  std::uint64_t keys = 0;
+  std::string found;
+  const auto visit = [&](const storage::DocumentView& document, const storage::Snapshot&) {
+    ++keys;
+    if (document.deleted) return partitioning::Visit::next;
+    // A name that looks like a resource id is preferred.
+    const bool is_named_so = document.id == same_name;
+    if (is_named_so || item_rid(opened.definition->rid, document.id) == *rid) found = document.id;
+    return is_named_so ? partitioning::Visit::stop : partitioning::Visit::next;
+  };
+  auto state = partitioning::ScanState::more;
+  while (state == partitioning::ScanState::more) {
+    OCTAVO_CO_TRY(state, co_await call.services.engine.workers().run_blocking(
+                             [&] { return scan.run(partitioning::ScanBudget::worker_slice(), visit); }));
+  }
+  call.account.lookup_charge = partitioning::charge_of_scan(
+      {.partitions = 1, .predicates = 0, .keys = keys, .documents = 0, .document_bytes = 0, .result_bytes = 0});
+  if (!found.empty()) call.path.id = item_id_of(found);
+  co_return Expected<void>{};
 }
 
 // The hot path: one snapshot, one lookup, one append. nullopt: the item is large and must be read on a worker.
@@ -236,6 +270,7 @@ Handled serve_items(Call& call) {
     if (call.flag("x-ms-cosmos-is-batch-request")) co_return co_await serve_batch(call);
     co_return co_await create_item(call, opened);
   }
+  if (is_resource_id(call.path.id, inner_rid_bytes)) OCTAVO_CO_TRY_VOID(co_await name_item(call, opened));
   OCTAVO_CO_TRY_VOID(check_item_id(call.path.id));
   switch (method) {
     case Method::get:

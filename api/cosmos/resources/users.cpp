@@ -85,12 +85,16 @@ Expected<std::string> named_link(const Registry& registry, const std::string& li
   OCTAVO_TRY(const auto others, registry.containers(owner->id, "", SIZE_MAX));
   const auto found = std::ranges::find(others, *container_rid, &ContainerDefinition::rid);
   if (found == others.end()) return link;
-  if (container.size() < inside.size()) {
+  const std::string_view rest = inside.substr(container.size());
+  constexpr std::string_view kItemsPart = "/docs/";
+  const bool is_item = rest.starts_with(kItemsPart) && is_resource_id(rest.substr(kItemsPart.size()), inner_rid_bytes);
+  if (!rest.empty() && !is_item) {
     return fail(ErrorCode::bad_request,
-                "'resource' must name what is in a container by its id: "
-                "dbs/{db}/colls/{container}/docs/{id}");
+                "'resource' must name a function of a container by its id: "
+                "dbs/{db}/colls/{container}/sprocs/{id}");
   }
-  return std::string(kDatabasesPart) + owner->id + std::string(kContainersPart) + found->id;
+  // An item keeps its resource id: its name cannot be computed from it. Authorization compares it the other way round.
+  return std::string(kDatabasesPart) + owner->id + std::string(kContainersPart) + found->id + std::string(rest);
 }
 
 Expected<json::object> checked_permission(const Registry& registry, const json::object& body) {
@@ -108,7 +112,7 @@ Expected<json::object> checked_permission(const Registry& registry, const json::
                 "'resource' must be the link of a container or of something in it: "
                 "dbs/{db}/colls/{container}");
   }
-  permission["permissionMode"] = mode.ends_with("ll") ? "All" : "Read";
+  permission["permissionMode"] = mode;  // as it was sent: clients compare it
   OCTAVO_TRY(resource, named_link(registry, resource));
   permission["resource"] = resource;
   if (const auto* key = body.if_contains("resourcePartitionKey"); key != nullptr && !key->is_null()) {

@@ -42,7 +42,7 @@ describe('queries over resources of the Cosmos door', () => {
     const user = database.user('ann');
     await user.permissions.create({ id: 'people', permissionMode: 'read', resource: database.container('people').url });
     await user.permissions.create({ id: 'orders', permissionMode: 'all', resource: database.container('orders').url });
-    const [permission] = await all(user.permissions.query("SELECT * FROM p WHERE p.permissionMode = 'Read'"));
+    const [permission] = await all(user.permissions.query("SELECT * FROM p WHERE p.permissionMode = 'read'"));
     assert.equal(permission.id, 'people');
     assert.match(permission._token, /^type=resource/);
     assert.equal((await errorOf(all(database.user('none').permissions.query('SELECT * FROM p')))).code, 404);
@@ -105,8 +105,26 @@ describe('queries over resources of the Cosmos door', () => {
     assert.equal(permission.resource, container.url);
     const reader = new CosmosClient({ endpoint: `http://127.0.0.1:${server.cosmosPort}`, resourceTokens: { [container.url]: permission._token } });
     assert.equal((await reader.database(container.database.id).container(container.id).item('a', 'x').read()).resource.id, 'a');
+    const { resource: script } = await container.scripts.userDefinedFunctions.create({ id: 'f', body: 'function () {}' });
+    assert.equal((await errorOf(user.permissions.create({ id: 'script', permissionMode: 'read', resource: script._self }))).code, 400);
+  });
+
+  test('a permission may name an item by `_self`, and opens that item only', async () => {
+    const container = await newContainer(client);
+    for (const id of ['a', 'b']) for (const pk of ['x', 'y']) await container.items.create({ id, pk });
     const { resource: item } = await container.item('a', 'x').read();
-    assert.equal((await errorOf(user.permissions.create({ id: 'item', permissionMode: 'read', resource: item._self }))).code, 400);
+    const { user } = await container.database.users.create({ id: 'ann' });
+    const { resource: permission } = await user.permissions.create({ id: 'item', permissionMode: 'all', resource: item._self });
+    assert.equal(permission.permissionMode, 'all');
+    const headers = { authorization: encodeURIComponent(permission._token) };
+    const ask = async (method, id, pk, body) =>
+      (await cosmosRequest(server, method, `/${container.url}/docs/${id}`, { partition: [pk], headers, body })).status;
+    assert.equal(await ask('GET', 'a', 'x'), 200);
+    assert.equal(await ask('PUT', 'a', 'x', { id: 'a', pk: 'x', n: 1 }), 200);
+    assert.equal(await ask('GET', 'b', 'x'), 403);
+    assert.equal(await ask('GET', 'a', 'y'), 403);
+    const bySelf = await cosmosRequest(server, 'GET', `/${item._self}`, { partition: ['x'], headers });
+    assert.deepEqual([bySelf.status, bySelf.body.n], [200, 1]);
   });
 
   test('a partition key is of properties that items can have, each named once', async () => {

@@ -79,8 +79,25 @@ TEST_CASE("a path is signed by type and link") {
   CHECK(parts({"dbs", "a", "colls", "b", "operations", "partitionkeydelete"}) == "colls dbs/a/colls/b");
   CHECK(parts({"dbs", "a", "users", "u", "permissions"}) == "permissions dbs/a/users/u");
   CHECK(parts({"offers", "AbC="}) == "offers abc=");
+  CHECK(parts({"", "dbs", "", "a"}) == "dbs dbs/a");
+  CHECK(parts({"", ""}) == " ");
   CHECK_FALSE(ResourcePath::parse({"dbs", "a", "b"}));
   CHECK_FALSE(ResourcePath::parse({"dbs", "a", "colls", "b", "docs", "c", "attachments"}));
+}
+
+TEST_CASE("a link of resource ids is signed by the last one, in lower case") {
+  const auto rid = [](std::vector<std::string> segments) { return ResourcePath::parse(segments).value().signed_rid; };
+  CHECK(rid({"dbs", "wWsAUw=="}) == "wwsauw==");
+  CHECK(rid({"dbs", "wWsAUw==", "colls"}) == "wwsauw==");
+  CHECK(rid({"dbs", "wWsAUw==", "colls", "wWsAU4AAAAE="}) == "wwsau4aaaae=");
+  CHECK(rid({"dbs", "wWsAUw==", "colls", "wWsAU4AAAAE=", "docs"}) == "wwsau4aaaae=");
+  CHECK(rid({"dbs", "wWsAUw==", "colls", "by-name"}).empty());
+  CHECK(rid({"dbs", "by-name"}).empty());
+  CHECK(rid({"dbs"}).empty());
+  auto path = ResourcePath::parse({"dbs", "wWsAUw==", "users", "ann", "permissions", "see"}).value();
+  CHECK(path.has_resource_ids());
+  path.database = "shop";
+  CHECK(path.named_link() == "dbs/shop/users/ann/permissions/see");
 }
 
 TEST_CASE("the well-known key is for this machine, without a key or admins") {
