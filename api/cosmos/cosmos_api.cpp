@@ -107,9 +107,11 @@ void spend(const Accounting& account) {
 CosmosApi::CosmosApi(partitioning::Engine& engine, const config::Settings& settings, std::function<bool()> has_admins)
     : registry_(engine),
       authorization_(settings, engine, std::move(has_admins)),
-      services_{.engine = engine, .settings = settings, .authorization = authorization_, .registry = registry_} {}
+      services_{.engine = engine, .settings = settings, .authorization = authorization_, .registry = registry_},
+      cors_(settings, cosmos_cors_headers) {}
 
 Task<Reply> CosmosApi::handle(Request& request) {
+  if (auto reply = cors_.preflight(request)) co_return std::move(*reply);
   Call call{.request = request,
             .services = services_,
             .path = {},
@@ -127,6 +129,7 @@ Task<Reply> CosmosApi::handle(Request& request) {
   auto reply = result ? std::move(*result) : error_reply(result.error());
   spend(call.account);
   add_common_headers(call, reply);
+  cors_.decorate(request, reply);
   co_return reply;
 }
 

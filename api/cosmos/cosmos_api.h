@@ -3,6 +3,7 @@
 #include "api/cosmos/call/authorization.h"
 #include "api/cosmos/call/call.h"
 #include "api/cosmos/resources/registry.h"
+#include "api/http/cors.h"
 #include "api/http/handler.h"
 
 namespace octavo::api::cosmos {
@@ -28,6 +29,7 @@ class CosmosApi final : public Handler {
   Registry registry_;
   Authorization authorization_;
   Services services_;
+  CorsPolicy cors_;
 };
 
 }  // namespace octavo::api::cosmos

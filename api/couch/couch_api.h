@@ -2,7 +2,7 @@
 
 #include "api/couch/call/call.h"
 #include "api/couch/call/router.h"
-#include "api/couch/server/cors.h"
+#include "api/http/cors.h"
 #include "api/http/handler.h"
 
 namespace octavo::api::couch {

@@ -1,14 +1,14 @@
-#include "api/couch/server/cors.h"
+#include "api/http/cors.h"
 
 #include <algorithm>
 #include <array>
 
-namespace octavo::api::couch {
+namespace octavo::api {
 
 namespace {
 
 // The headers that CouchDB allows in cross-origin requests and replies by default.
-constexpr std::array<std::string_view, 19> usual_request_headers{"accept",
+constexpr std::array<std::string_view, 19> couch_request_headers{"accept",
                                                                  "accept-language",
                                                                  "authorization",
                                                                  "content-length",
@@ -27,11 +27,12 @@ constexpr std::array<std::string_view, 19> usual_request_headers{"accept",
                                                                  "x-http-method-override",
                                                                  "x-requested-with",
                                                                  "x-couchdb-vhost-path"};
-constexpr std::string_view exposed_headers =
-    "content-type, cache-control, accept-ranges, etag, server, x-couch-request-id, x-couch-update-newrev, "
-    "x-couchdb-body-time";
+constexpr std::array<std::string_view, 15> cosmos_request_headers{
+    "a-im",         "accept", "accept-language", "authorization", "cache-control",
+    "content-type", "date",   "if-match",        "if-none-match", "if-modified-since",
+    "origin",       "pragma", "prefer",          "user-agent",    "x-requested-with"};
 
-std::string lower(std::string_view text) {
+std::string lowered(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -41,17 +42,38 @@ std::string lower(std::string_view text) {
 
 }  // namespace
 
-CorsPolicy::CorsPolicy(const config::Settings& settings)
-    : enabled_(settings.cors_enabled),
+constexpr CorsHeaders couch_cors_headers{
+    .request_headers = couch_request_headers,
+    .request_prefix = {},
+    .exposed =
+        "content-type, cache-control, accept-ranges, etag, server, x-couch-request-id, x-couch-update-newrev, "
+        "x-couchdb-body-time"};
+// All of the API's own request headers begin with `x-ms-`. Headers of replies can only be exposed one by one.
+constexpr CorsHeaders cosmos_cors_headers{
+    .request_headers = cosmos_request_headers,
+    .request_prefix = "x-ms-",
+    .exposed =
+        "content-type, date, etag, lsn, x-ms-activity-id, x-ms-alt-content-path, x-ms-content-path, x-ms-continuation, "
+        "x-ms-cosmos-index-utilization, x-ms-documentdb-collection-index-transformation-progress, "
+        "x-ms-documentdb-partitionkeyrangeid, x-ms-documentdb-query-metrics, x-ms-documentdb-script-log-results, "
+        "x-ms-gatewayversion, x-ms-item-count, x-ms-request-charge, x-ms-resource-quota, x-ms-resource-usage, "
+        "x-ms-retry-after-ms, x-ms-serviceversion, x-ms-session-token, x-ms-substatus",
+    .changing_method = "PATCH"};
+
+CorsPolicy::CorsPolicy(const config::Settings& settings, const CorsHeaders& api)
+    : api_(api),
+      enabled_(settings.cors_enabled),
       credentials_(settings.cors_credentials),
       methods_(settings.cors_methods),
       max_age_s_(std::to_string(settings.cors_max_age_s.count())) {
   for (const std::string& origin : settings.cors_origins) {
     if (origin == "*") any_origin_ = true;
-    origins_.push_back(lower(origin));
+    origins_.push_back(lowered(origin));
   }
-  for (const std::string_view header : usual_request_headers) headers_.emplace_back(header);
-  for (const std::string& header : settings.cors_headers) headers_.push_back(lower(header));
+  const bool changes = std::ranges::find(methods_, std::string_view("PUT")) != methods_.end();
+  if (changes && !api.changing_method.empty()) methods_.emplace_back(api.changing_method);
+  for (const std::string_view header : api.request_headers) headers_.emplace_back(header);
+  for (const std::string& header : settings.cors_headers) headers_.push_back(lowered(header));
   for (const std::string& method : methods_) {
     if (!methods_line_.empty()) methods_line_ += ", ";
     methods_line_ += method;
@@ -59,7 +81,7 @@ CorsPolicy::CorsPolicy(const config::Settings& settings)
 }
 
 bool CorsPolicy::allows_origin(std::string_view origin) const {
-  return any_origin_ || std::ranges::find(origins_, lower(origin)) != origins_.end();
+  return any_origin_ || std::ranges::find(origins_, lowered(origin)) != origins_.end();
 }
 
 void CorsPolicy::add_origin_headers(std::string_view origin, Reply& reply) const {
@@ -79,8 +101,9 @@ std::optional<Reply> CorsPolicy::preflight(const Request& request) const {
   const std::string_view wanted = request.header("Access-Control-Request-Headers").value_or("");
   for (std::size_t begin = 0; begin < wanted.size();) {
     const std::size_t end = std::min(wanted.find(',', begin), wanted.size());
-    const std::string name = lower(trim_blanks(wanted.substr(begin, end - begin)));
-    if (!name.empty() && std::ranges::find(headers_, name) == headers_.end()) return std::nullopt;
+    const std::string name = lowered(trim_blanks(wanted.substr(begin, end - begin)));
+    const bool is_of_api = !api_.request_prefix.empty() && name.starts_with(api_.request_prefix);
+    if (!name.empty() && !is_of_api && std::ranges::find(headers_, name) == headers_.end()) return std::nullopt;
     begin = end + 1;
   }
 
@@ -101,9 +124,9 @@ bool CorsPolicy::is_foreign_write(const Request& request) const {
   if (!origin || origin->empty() || (enabled_ && allows_origin(*origin))) return false;
   const auto scheme = origin->find("://");
   if (scheme == std::string_view::npos) return true;  // `null`
-  const std::string site = lower(origin->substr(scheme + 3));
+  const std::string site = lowered(origin->substr(scheme + 3));
   for (const auto* name : {"Host", "X-Forwarded-Host"}) {
-    if (const auto host = request.header(name); host && lower(*host) == site) return false;
+    if (const auto host = request.header(name); host && lowered(*host) == site) return false;
   }
   return true;
 }
@@ -113,7 +136,7 @@ void CorsPolicy::decorate(const Request& request, Reply& reply) const {
   const auto origin = request.header("Origin");
   if (!origin || !allows_origin(*origin)) return;
   add_origin_headers(*origin, reply);
-  reply.headers.emplace_back("Access-Control-Expose-Headers", std::string(exposed_headers));
+  reply.headers.emplace_back("Access-Control-Expose-Headers", std::string(api_.exposed));
 }
 
-}  // namespace octavo::api::couch
+}  // namespace octavo::api

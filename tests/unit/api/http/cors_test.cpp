@@ -1,4 +1,4 @@
-#include "api/couch/server/cors.h"
+#include "api/http/cors.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,7 +6,6 @@
 
 using namespace octavo;
 using namespace octavo::api;
-using octavo::api::couch::CorsPolicy;
 using octavo::tests::TestRequest;
 
 namespace {
@@ -118,4 +117,24 @@ TEST_CASE("without CORS nothing is answered and nothing added") {
   settings.cors_enabled = false;
   CHECK_FALSE(preflight(settings, shop, "GET"));
   CHECK(decorated(settings, shop).headers.empty());
+}
+
+TEST_CASE("the Cosmos DB API lets its own headers and PATCH through") {
+  const CorsPolicy policy(cors_settings(), cosmos_cors_headers);
+  const auto ask = [&](const std::string& method, const std::string& headers) {
+    TestRequest request(Method::options, "/dbs");
+    request.header("Origin", shop).header("Access-Control-Request-Method", method);
+    request.header("Access-Control-Request-Headers", headers);
+    return policy.preflight(request.get()).has_value();
+  };
+  CHECK(ask("PATCH", "authorization, x-ms-date, X-MS-Version, if-none-match, prefer"));
+  CHECK_FALSE(ask("PATCH", "x-couch-persist"));
+  CHECK_FALSE(ask("COPY", "x-ms-date"));
+  CHECK_FALSE(preflight(cors_settings(), shop, "PUT", "x-ms-date"));
+  CHECK_FALSE(preflight(cors_settings(), shop, "PATCH"));
+  auto reading = cors_settings();
+  reading.cors_methods = {"GET"};
+  TestRequest request(Method::options, "/dbs");
+  request.header("Origin", shop).header("Access-Control-Request-Method", "PATCH");
+  CHECK_FALSE(CorsPolicy(reading, cosmos_cors_headers).preflight(request.get()));
 }
