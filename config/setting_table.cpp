@@ -143,9 +143,10 @@ std::vector<Setting> make_table() {
       text("cosmos", "bind", &Draft::cosmos_bind, "IP address to listen on; none = that of `server.bind`"),
       number("cosmos", "port", &Draft::cosmos_port, {0, 65'535},
              "TCP port to listen on; 0 = any free one, see the READY line"),
-      secret(text("cosmos", "key", &Draft::cosmos_key,
-                  "Account key, in base64; without any key = the emulator's well-known key, from this machine only, "
-                  "and only while there is no admin")),
+      secret(
+          text("cosmos", "key", &Draft::cosmos_key,
+               "Account key, in base64; emulator = the emulator's well-known key, from any machine; none = that key, "
+               "from this machine only, and only while there is no admin")),
       secret(text("cosmos", "secondary_key", &Draft::cosmos_secondary_key,
                   "Second account key, so that keys can be changed one after the other")),
       secret(text("cosmos", "read_only_key", &Draft::cosmos_read_only_key, "Account key that may only read")),

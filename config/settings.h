@@ -6,9 +6,13 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace octavo::config {
+
+/// Value of cosmos.key that means the published key of Microsoft's emulator.
+inline constexpr std::string_view emulator_key_name = "emulator";
 
 /// When a write is acknowledged.
 enum class Durability : std::uint8_t {
@@ -54,7 +58,7 @@ struct Settings {
   bool cosmos_enabled = true;
   std::string cosmos_bind;           ///< empty = as `bind`
   std::uint16_t cosmos_port = 8081;  ///< of the Cosmos DB API; 0 = any free port, in the READY line
-  std::string cosmos_key;            ///< base64; without any key: the emulator's well-known key, on loopback
+  std::string cosmos_key;            ///< base64, or emulator_key_name; none: the emulator's key, on loopback
   std::string cosmos_secondary_key;  ///< base64; equal to the first, for key rotation
   std::string cosmos_read_only_key;  ///< base64; for reading only
   std::uint64_t cosmos_item_bytes_max = 2ULL << 20;

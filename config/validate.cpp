@@ -135,7 +135,9 @@ Checked check_cosmos(const Settings& settings) {
                     "prints",
                     name));
   };
-  if (auto checked = check_key("cosmos.key", settings.cosmos_key); !checked) return checked;
+  if (settings.cosmos_key != emulator_key_name) {
+    if (auto checked = check_key("cosmos.key", settings.cosmos_key); !checked) return checked;
+  }
   if (auto checked = check_key("cosmos.secondary_key", settings.cosmos_secondary_key); !checked) return checked;
   return check_key("cosmos.read_only_key", settings.cosmos_read_only_key);
 }

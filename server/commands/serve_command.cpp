@@ -168,6 +168,11 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
           "the Azure Cosmos DB API answers 401 to everything: other machines need a key. Set cosmos.key "
           "(OCTAVO_COSMOS_KEY).");
     }
+    if (settings.cosmos_key == config::emulator_key_name && !config::is_loopback(cosmos.address)) {
+      spdlog::warn(
+          "the Azure Cosmos DB API accepts the emulator's well-known key, which everybody knows, from other machines: "
+          "use this for tests only.");
+    }
   }
   server.start();
 

@@ -29,7 +29,7 @@ complete -c octavo -n '__fish_seen_subcommand_from serve' -l pbkdf2-iterations -
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cosmos-enabled -d 'Serve the Azure Cosmos DB API on a port of its own (true)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cosmos-bind -x -d 'IP address to listen on; none = that of `server.bind`'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cosmos-port -x -d 'TCP port to listen on; 0 = any free one, see the READY line (8081)'
-complete -c octavo -n '__fish_seen_subcommand_from serve' -l cosmos-key -x -d 'Account key, in base64; without any key = the emulator'\''s well-known key, from this machine only, and only while there is no admin'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l cosmos-key -x -d 'Account key, in base64; emulator = the emulator'\''s well-known key, from any machine; none = that key, from this machine only, and only while there is no admin'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cosmos-key-file -r -F -d 'File that holds it'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cosmos-secondary-key -x -d 'Second account key, so that keys can be changed one after the other'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cosmos-secondary-key-file -r -F -d 'File that holds it'

@@ -43,7 +43,7 @@ _octavo() {
             '--cosmos-enabled[Serve the Azure Cosmos DB API on a port of its own (true)]' \
             '*--cosmos-bind[IP address to listen on; none = that of `server.bind`]:value:' \
             '*--cosmos-port[TCP port to listen on; 0 = any free one, see the READY line (8081)]:value:' \
-            '*--cosmos-key[Account key, in base64; without any key = the emulator'\''s well-known key, from this machine only, and only while there is no admin]:value:' \
+            '*--cosmos-key[Account key, in base64; emulator = the emulator'\''s well-known key, from any machine; none = that key, from this machine only, and only while there is no admin]:value:' \
             '*--cosmos-key-file[File that holds it]:value:_files' \
             '*--cosmos-secondary-key[Second account key, so that keys can be changed one after the other]:value:' \
             '*--cosmos-secondary-key-file[File that holds it]:value:_files' \

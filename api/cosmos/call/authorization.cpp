@@ -104,7 +104,9 @@ struct Authorization::Key {
 Authorization::Authorization(const config::Settings& settings, partitioning::Engine& engine,
                              std::function<bool()> has_admins)
     : settings_(settings), engine_(engine), has_admins_(std::move(has_admins)) {
-  if (!settings.cosmos_key.empty()) keys_.emplace_back(settings.cosmos_key);
+  if (!settings.cosmos_key.empty()) {
+    keys_.emplace_back(settings.cosmos_key == config::emulator_key_name ? kWellKnownKey : settings.cosmos_key);
+  }
   if (!settings.cosmos_secondary_key.empty()) keys_.emplace_back(settings.cosmos_secondary_key);
   if (!settings.cosmos_read_only_key.empty()) keys_.emplace_back(settings.cosmos_read_only_key, true);
   well_known_ = std::make_unique<Key>(kWellKnownKey);
@@ -178,7 +180,7 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
       return unauthorized(
           "The emulator's well-known key is accepted from this machine only, on a loopback address, under a local name "
           "or one of server.allowed_hosts, and only while the server has neither a key nor admins of its own. Set "
-          "cosmos.key (OCTAVO_COSMOS_KEY) and use that key.");
+          "cosmos.key (OCTAVO_COSMOS_KEY) and use that key, or set it to \"emulator\" to accept this one anywhere.");
     }
     signer = well_known_.get();
   }

@@ -221,6 +221,33 @@ describe('access to the Cosmos door', () => {
     assert.match(reply.body.message, /OCTAVO_COSMOS_KEY/);
   });
 
+  test('the well-known key may be configured, beside an admin', async (t) => {
+    const open = await Server.startFor(t, { admin: true, env: { OCTAVO_COSMOS_KEY: 'emulator' } });
+    assert.equal((await cosmosRequest(open, 'GET', '/dbs')).status, 200);
+    assert.equal((await cosmosRequest(open, 'GET', '/dbs', { key: randomBytes(64).toString('base64') })).status, 401);
+  });
+
+  test('pages of allowed origins may ask, by preflight and with readable replies', async (t) => {
+    const origin = 'https://shop.example.com';
+    const shared = await Server.startFor(t, { config: `[cors]\nenabled = true\norigins = ["${origin}"]\n` });
+    const preflight = { Origin: origin, 'Access-Control-Request-Method': 'PATCH', authorization: undefined };
+    const asked = await cosmosRequest(shared, 'OPTIONS', '/dbs/a/colls/b/docs/c', {
+      headers: { ...preflight, 'Access-Control-Request-Headers': 'authorization, x-ms-date, x-ms-version' } });
+    assert.equal(asked.status, 204);
+    assert.equal(asked.headers['access-control-allow-origin'], origin);
+    assert.match(asked.headers['access-control-allow-methods'], /PATCH/);
+    const refusal = await cosmosRequest(shared, 'OPTIONS', '/dbs', {
+      headers: { ...preflight, 'Access-Control-Request-Headers': 'x-other' } });
+    assert.equal(refusal.headers['access-control-allow-origin'], undefined);
+    const read = await cosmosRequest(shared, 'GET', '/dbs', { headers: { Origin: origin } });
+    assert.equal(read.headers['access-control-allow-origin'], origin);
+    assert.match(read.headers['access-control-expose-headers'], /x-ms-continuation/);
+    const failed = await cosmosRequest(shared, 'GET', '/dbs/none', { headers: { Origin: origin } });
+    assert.deepEqual([failed.status, failed.headers['access-control-allow-origin']], [404, origin]);
+    const foreign = await cosmosRequest(shared, 'GET', '/dbs', { headers: { Origin: 'https://evil.example.com' } });
+    assert.equal(foreign.headers['access-control-allow-origin'], undefined);
+  });
+
   test('a key that is none is refused at the start; the port can be closed', async (t) => {
     await assert.rejects(Server.startFor(t, { env: { OCTAVO_COSMOS_KEY: 'short' } }));
     const closed = await Server.startFor(t, { args: ['--cosmos-enabled=false'] });

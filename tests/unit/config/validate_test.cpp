@@ -66,6 +66,17 @@ TEST_CASE("a bind that is not an IP address is refused") {
   CHECK_THAT(problem(settings), StartsWith("server.bind: \"localhost\" is not an IP address; use 127.0.0.1"));
 }
 
+TEST_CASE("an account key is base64, or the name of the emulator's") {
+  Settings settings;
+  settings.cosmos_key = "emulator";
+  CHECK(problem(settings) == "none");
+  settings.cosmos_key = "short";
+  CHECK_THAT(problem(settings), StartsWith("cosmos.key: expected at least 16 random bytes in base64"));
+  settings.cosmos_key.clear();
+  settings.cosmos_read_only_key = "emulator";
+  CHECK_THAT(problem(settings), StartsWith("cosmos.read_only_key"));
+}
+
 TEST_CASE("a certificate needs a key and a key needs a certificate") {
   Settings only_certificate;
   only_certificate.tls_certificate = "chain.pem";

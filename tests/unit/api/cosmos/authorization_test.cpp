@@ -137,6 +137,17 @@ TEST_CASE("a key of one's own opens, for reading only or for everything") {
         ErrorCode::unauthorized);
 }
 
+TEST_CASE("the well-known key may be configured, and then opens from anywhere") {
+  tests::EngineFixture fixture;
+  fixture.settings().cosmos_key = "emulator";
+  fixture.settings().bind = "0.0.0.0";
+  const Authorization authorization(fixture.settings(), fixture.engine(), [] { return true; });
+  Asker asker;
+  asker.request().peer_address = "10.0.0.1";
+  CHECK(asker.ask(authorization, {"dbs"}, kWellKnownKey, false));
+  CHECK(asker.ask(authorization, {"dbs"}, kOwnKey).error().code == ErrorCode::unauthorized);
+}
+
 TEST_CASE("a signature is good for a quarter of an hour") {
   tests::EngineFixture fixture;
   fixture.settings().cosmos_key = kOwnKey;
