@@ -18,6 +18,8 @@ Reply script_failure_reply(const query::javascript::ScriptResult::Failure& failu
 }
 
 void add_script_log(Reply& reply, std::string_view log) {
+  // Lines are separated, not ended: clients compare the log of a single line.
+  if (log.ends_with('\n')) log.remove_suffix(1);
   reply.headers.emplace_back("x-ms-documentdb-script-log-results", percent_encode(log));
 }
 

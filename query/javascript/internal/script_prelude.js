@@ -268,13 +268,21 @@
         else if (Array.isArray(message.body)) message.body = message.body.concat(value);
         else throw invalid('A body that is neither a string nor an array cannot be appended to.');
       },
-      getValue: function (key) { return message.values[key]; },
-      setValue: function (key, value) { message.values[key] = value; },
+      // The value `Body` is the body itself.
+      getValue: function (key) { return key === 'Body' ? message.body : message.values[key]; },
+      setValue: function (key, value) {
+        if (key === 'Body') message.body = value;
+        else message.values[key] = value;
+      },
       appendValue: function (key, value) {
-        message.values[key] = message.values[key] === undefined ? value : message.values[key] + value;
+        var before = this.getValue(key);
+        this.setValue(key, before === undefined ? shownText(value) : shownText(before) + shownText(value));
       },
       getOperationType: function () { return operation; }
     };
+  }
+  function shownText(value) {
+    return typeof value === 'string' ? value : value instanceof Error ? String(value) : stringify(value);
   }
   function define(name, value) {
     Object.defineProperty(globalThis, name, {value: value, writable: true, configurable: true, enumerable: false});
@@ -285,10 +293,18 @@
   define('console', undefined);
   var known = new Set(Object.getOwnPropertyNames(globalThis));
 
+  // As in other consoles, %s and its relatives in the first argument stand for the arguments that follow.
   function line(values) {
-    return Array.prototype.map.call(values, function (value) {
-      return typeof value === 'string' ? value : value instanceof Error ? String(value) : stringify(value);
-    }).join(' ');
+    var rest = Array.prototype.slice.call(values);
+    if (rest.length > 1 && typeof rest[0] === 'string') {
+      var used = 1;
+      var first = rest[0].replace(/%[sdifjoO%]/g, function (found) {
+        if (found === '%%') return '%';
+        return used < rest.length ? shownText(rest[used++]) : found;
+      });
+      rest.splice(0, used, first);
+    }
+    return rest.map(shownText).join(' ');
   }
 
   return function run(script, call) {

@@ -297,13 +297,27 @@ describe('stored procedures of the Cosmos door', () => {
     assert.deepEqual(resource, [36, 'ä€𝄞', 1.5]);
     assert.equal((await refused(`function () { __.createDocument(__.getSelfLink(), { pk: 'x' }, { disableAutomaticIdGeneration: true }); }`)).code, 400);
     const logged = await run('function () { console.log("a", { b: 1 }); console.log("ü"); }', 'x', [], { enableScriptLogging: true });
-    assert.equal(decodeURIComponent(logged.headers['x-ms-documentdb-script-log-results']), 'a {"b":1}\nü\n');
+    assert.equal(decodeURIComponent(logged.headers['x-ms-documentdb-script-log-results']), 'a {"b":1}\nü');
     await container.scripts.storedProcedures.create({ id: 'leaky', body: 'function () { var had = typeof leak; leak = 1; __.response.setBody(had); }' });
     const leaky = container.scripts.storedProcedure('leaky');
     for (let i = 0; i < 4; ++i) assert.equal((await leaky.execute('x')).resource, 'undefined');
     const bare = await cosmosRequest(server, 'POST', `/${leaky.url}`, { body: { not: 'an array' }, partition: ['x'] });
     assert.equal(bare.status, 400);
     assert.equal((await cosmosRequest(server, 'POST', `/${leaky.url}`, { body: [] })).status, 400);
+  });
+
+  test('the value "Body" is the body, and values are appended as texts', async () => {
+    assert.equal((await run('function () { for (var i = 0; i < 10; i++) getContext().getResponse().appendValue("Body", i); }')).resource, '0123456789');
+    const { resource } = await run(`function () {
+      var response = getContext().getResponse();
+      response.setValue('Body', { n: 1 });
+      var seen = [response.getBody(), response.getValue('Body')];
+      response.appendValue('other', 'a');
+      response.appendValue('other', 1);
+      seen.push(response.getValue('other'));
+      response.setBody(seen);
+    }`);
+    assert.deepEqual(resource, [{ n: 1 }, { n: 1 }, 'a1']);
   });
 
   test('unique keys count what the procedure has written', async () => {

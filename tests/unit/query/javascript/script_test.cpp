@@ -236,6 +236,10 @@ TEST_CASE("a trigger before its write has no response, and may change the reques
 TEST_CASE("console.log is kept up to its limit") {
   MapHost host;
   CHECK(run(host, "function () { console.log('a', 1, {b: []}); console.error('c'); }")->log == "a 1 {\"b\":[]}\nc\n");
+  CHECK(run(host, "function () { console.log('%s is %d of %j, %%', 'a', 1, [2], 'rest'); }")->log ==
+        "a is 1 of [2], % rest\n");
+  CHECK(run(host, "function () { console.log('100%'); console.log('%s'); console.log('%s %s', 'a'); }")->log ==
+        "100%\n%s\na %s\n");
   const auto much = run(host, "function () { for (var i = 0; i < 1e5; ++i) console.log('line ' + i); }");
   CHECK(much->log.size() <= limits().log_bytes);
   CHECK(much->log.size() > limits().log_bytes / 2);
