@@ -26,6 +26,8 @@ Expected<ContainerDefinition> ContainerDefinition::from_request(const json::obje
   ContainerDefinition definition;
   definition.resource = body;
   OCTAVO_TRY_VOID(complete_definition(definition));
+  exclude_etag(definition);
+  OCTAVO_TRY_VOID(check_spatial_indexes(definition));
   OCTAVO_TRY_VOID(check_key_paths(definition));
   OCTAVO_TRY_VOID(read_computed_properties(definition));
   return definition;
@@ -34,11 +36,20 @@ Expected<ContainerDefinition> ContainerDefinition::from_request(const json::obje
 Expected<ContainerDefinition> ContainerDefinition::replaced_by(const json::object& body) const {
   OCTAVO_TRY_VOID(check_members(body));
   json::object next = body;
-  const auto* key = next.if_contains("partitionKey");
-  if (key == nullptr || key->is_null()) next["partitionKey"] = resource.at("partitionKey");
+  auto* key = next.if_contains("partitionKey");
+  if (key == nullptr || key->is_null()) {
+    next["partitionKey"] = resource.at("partitionKey");
+  } else if (key->is_object()) {
+    for (const std::string_view name : {"version", "systemKey"}) {
+      const auto* before = resource.at("partitionKey").get_object().if_contains(name);
+      if (before != nullptr && !key->get_object().contains(name)) key->get_object()[name] = *before;
+    }
+  }
   ContainerDefinition definition;
   definition.resource = std::move(next);
   OCTAVO_TRY_VOID(complete_definition(definition));
+  if (excludes_etag(*this)) exclude_etag(definition);
+  OCTAVO_TRY_VOID(check_spatial_indexes(definition));
   OCTAVO_TRY_VOID(read_computed_properties(definition));
   if (definition.id != id) return fail(ErrorCode::bad_request, "The id of a container cannot be changed.");
   if (definition.key_path_texts != key_path_texts || definition.key_scheme != key_scheme) {

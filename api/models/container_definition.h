@@ -24,6 +24,9 @@ class ItemShape;
 /// (resources/database_definition.h).
 inline constexpr std::string_view database_area = "cosmos_databases";
 
+/// The partition key of a container that an old client created without one: items need not have it.
+inline constexpr std::string_view system_key_path = "/_partitionKey";
+
 /// A container: its definition as sent by the client, checked and completed with Cosmos DB's defaults, and what the
 /// server added at creation. Stored as JSON with the engine's database that contains the items. A value type.
 ///
@@ -43,6 +46,7 @@ struct ContainerDefinition {
   std::vector<std::string> key_path_texts;  ///< "/address/zip"
   std::vector<query::FieldPath> key_paths;
   storage::KeyScheme key_scheme = storage::KeyScheme::hash_v2;
+  bool has_system_key = false;                ///< its only path is system_key_path, and requests need not name a key
   std::optional<std::int64_t> default_ttl_s;  ///< -1: items never expire, except by their own ttl
   std::vector<std::vector<query::FieldPath>> unique_keys;
   std::int64_t version_retention_min = 0;  ///< every version of an item is kept so long; 0: no log

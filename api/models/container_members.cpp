@@ -16,7 +16,7 @@ namespace {
 namespace json = boost::json;
 
 // Members of a definition, and those that replies add: clients send back what they have read.
-constexpr std::array<std::string_view, 20> known_members{
+constexpr std::array<std::string_view, 23> known_members{
     "id",
     "partitionKey",
     "indexingPolicy",
@@ -36,8 +36,41 @@ constexpr std::array<std::string_view, 20> known_members{
     "_udfs",
     "_conflicts",
     "analyticalStorageTtl",
+    "clientEncryptionPolicy",
+    "fullTextPolicy",
+    "vectorEmbeddingPolicy",
     "statistics",
 };
+
+/// Policies of searches that do not exist here. Clients send them empty, too, as other servers show them.
+struct SearchPolicy {
+  std::string_view owner;  ///< member of the container
+  std::string_view list;   ///< in the owner; searches need its entries
+  std::string_view search;
+};
+constexpr std::array<SearchPolicy, 4> search_policies{{
+    {"vectorEmbeddingPolicy", "vectorEmbeddings", "vector"},
+    {"indexingPolicy", "vectorIndexes", "vector"},
+    {"fullTextPolicy", "fullTextPaths", "full-text"},
+    {"indexingPolicy", "fullTextIndexes", "full-text"},
+}};
+
+bool is_empty_list(const json::value* list) {
+  return list == nullptr || list->is_null() || (list->is_array() && list->get_array().empty());
+}
+
+Expected<void> check_search_policies(const json::object& body) {
+  for (const SearchPolicy& policy : search_policies) {
+    const auto* owner = body.if_contains(policy.owner);
+    if (owner == nullptr || !owner->is_object() || is_empty_list(owner->get_object().if_contains(policy.list)))
+      continue;
+    const std::string_view instead =
+        policy.search == "full-text" ? " The CouchDB API has full-text indexes (design documents and _index)." : "";
+    return fail(ErrorCode::bad_request, fmt::format("There is no {} search in SQL: leave out '{}' of '{}'.{}",
+                                                    policy.search, policy.list, policy.owner, instead));
+  }
+  return {};
+}
 
 /// Bounds for the log, as a client may send any number of members of any length.
 constexpr std::size_t members_logged_max = 10;
@@ -67,6 +100,7 @@ Expected<void> check_members(const json::object& body) {
                 "There is no analytical store: leave out 'analyticalStorageTtl', or set it to 0. Items are kept for "
                 "queries as long as 'defaultTtl' says.");
   }
+  OCTAVO_TRY_VOID(check_search_policies(body));
   warn_of_unknown_members(body);
   return {};
 }

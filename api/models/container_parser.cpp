@@ -1,5 +1,6 @@
 #include "api/models/container_parser.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <string>
@@ -87,9 +88,17 @@ Expected<void> read_partition_key(ContainerDefinition& definition) {
     if (number != 2) return invalid("partitionKey.version must be 2 for kind MultiHash.");
   }
   for (const auto& text : definition.key_path_texts) {
-    OCTAVO_TRY(auto path, parse_path(text));
-    definition.key_paths.push_back(std::move(path));
+    auto path = parse_path(text);
+    if (!path) {
+      return invalid("The partition key component definition path '" + text +
+                     "' could not be accepted. Partition key paths must contain only valid characters and not contain "
+                     "a trailing slash or wildcard character.");
+    }
+    definition.key_paths.push_back(*std::move(path));
   }
+  const auto* system_key = find(object, "systemKey");
+  definition.has_system_key = system_key != nullptr && *system_key == true && definition.key_path_texts.size() == 1 &&
+                              definition.key_path_texts.front() == system_key_path;
   definition.key_scheme = kind_name == "MultiHash" ? KeyScheme::multi_hash
                           : number == 1            ? KeyScheme::hash_v1
                                                    : KeyScheme::hash_v2;
@@ -99,11 +108,8 @@ Expected<void> read_partition_key(ContainerDefinition& definition) {
 }
 
 Expected<void> read_time_to_live(ContainerDefinition& definition) {
-  const auto* ttl = find(definition.resource, "defaultTtl");
-  if (ttl == nullptr) {
-    definition.resource.erase("defaultTtl");
-    return {};
-  }
+  const auto* ttl = definition.resource.if_contains("defaultTtl");
+  if (ttl == nullptr) return {};
   if (!ttl->is_int64() || ttl->get_int64() == 0 || ttl->get_int64() < -1 ||
       ttl->get_int64() > std::numeric_limits<std::int32_t>::max()) {
     return invalid("The value of defaultTtl must be -1, or a number of seconds from 1 to 2147483647.");
@@ -183,6 +189,17 @@ Expected<void> check_composite_indexes(const json::object& policy) {
   return {};
 }
 
+constexpr std::string_view kEtagPath = "/\"_etag\"/?";
+
+bool has_index_path(const json::object& policy, std::string_view list_name, std::string_view path) {
+  const auto* list = find(policy, list_name);
+  if (list == nullptr) return false;
+  return std::ranges::any_of(list->get_array(), [&](const json::value& entry) {
+    const auto* text = entry.get_object().if_contains("path");
+    return text != nullptr && text->is_string() && std::string_view(text->get_string()) == path;
+  });
+}
+
 Expected<void> read_indexing_policy(ContainerDefinition& definition) {
   auto& resource = definition.resource;
   if (const auto* given = find(resource, "indexingPolicy"); given != nullptr && !given->is_object()) {
@@ -216,7 +233,7 @@ Expected<void> read_indexing_policy(ContainerDefinition& definition) {
   };
   if (indexes && is_empty("includedPaths") && is_empty("excludedPaths")) {
     policy["includedPaths"] = json::array{json::object{{"path", "/*"}}};
-    policy["excludedPaths"] = json::array{json::object{{"path", "/\"_etag\"/?"}}};
+    policy["excludedPaths"] = json::array{json::object{{"path", kEtagPath}}};
   } else if (indexes && root_included == root_excluded) {
     return invalid(root_included ? "The path '/*' is both included and excluded by the indexing policy."
                                  : "The special mandatory indexing path \"/\" is not provided in any of the path type "
@@ -259,6 +276,41 @@ Expected<void> complete_definition(ContainerDefinition& definition) {
         {"mode", "LastWriterWins"}, {"conflictResolutionPath", "/_ts"}, {"conflictResolutionProcedure", ""}};
   }
   if (find(resource, "geospatialConfig") == nullptr) resource["geospatialConfig"] = json::object{{"type", "Geography"}};
+  return {};
+}
+
+bool excludes_etag(const ContainerDefinition& definition) {
+  return has_index_path(definition.resource.at("indexingPolicy").get_object(), "excludedPaths", kEtagPath);
+}
+
+void exclude_etag(ContainerDefinition& definition) {
+  auto& policy = definition.resource.at("indexingPolicy").get_object();
+  const bool has_root = has_index_path(policy, "includedPaths", "/*") || has_index_path(policy, "includedPaths", "/");
+  if (!has_root || excludes_etag(definition) || has_index_path(policy, "includedPaths", kEtagPath)) return;
+  policy["excludedPaths"].get_array().push_back(json::object{{"path", kEtagPath}});
+}
+
+Expected<void> check_spatial_indexes(const ContainerDefinition& definition) {
+  const auto& resource = definition.resource;
+  const auto* list = find(resource.at("indexingPolicy").get_object(), "spatialIndexes");
+  if (list == nullptr) return {};
+  if (!list->is_array()) return invalid("indexingPolicy.spatialIndexes must be an array.");
+  const auto* geospatial = find(resource, "geospatialConfig");
+  const auto* type =
+      geospatial != nullptr && geospatial->is_object() ? find(geospatial->get_object(), "type") : nullptr;
+  // Bounds are for distances on a plane.
+  const bool is_plane = type != nullptr && *type == "Geometry";
+  for (const auto& entry : list->get_array()) {
+    if (!entry.is_object() || find(entry.get_object(), "path") == nullptr) {
+      return invalid("Every entry of indexingPolicy.spatialIndexes must have a path.");
+    }
+    if ((find(entry.get_object(), "boundingBox") != nullptr) == is_plane) continue;
+    return invalid(
+        is_plane ? "Every entry of indexingPolicy.spatialIndexes needs a boundingBox, as geospatialConfig.type is "
+                   "\"Geometry\"."
+                 : "Entries of indexingPolicy.spatialIndexes have a boundingBox only if geospatialConfig.type is "
+                   "\"Geometry\".");
+  }
   return {};
 }
 

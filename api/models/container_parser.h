@@ -10,6 +10,14 @@ namespace octavo::api::cosmos {
 /// DB's defaults.
 Expected<void> complete_definition(ContainerDefinition& definition);
 
+/// Excludes `_etag` from an index of all paths, as Azure Cosmos DB does. Only for definitions that clients send: the
+/// policy of a stored one must not change by itself.
+void exclude_etag(ContainerDefinition& definition);
+bool excludes_etag(const ContainerDefinition& definition);
+
+/// Only for definitions that clients send, too: earlier versions stored spatial indexes without a check.
+Expected<void> check_spatial_indexes(const ContainerDefinition& definition);
+
 /// Only for a new container. Clients cannot set system properties, and a repeated level adds nothing to the key.
 Expected<void> check_key_paths(const ContainerDefinition& definition);
 

@@ -71,6 +71,8 @@ Expected<TypedKey> parse_key(std::string_view json, const ContainerDefinition& c
       return invalid_key();
     }
   }
+  // Newer clients send an empty list for an item without a key if the container has a system key.
+  if (values.empty() && container.has_system_key) values.emplace_back(MissingValue{});
   if (values.size() > container.key_paths.size()) {
     return fail(ErrorCode::bad_request,
                 "The partition key supplied has more components than defined in the collection.");
@@ -91,6 +93,7 @@ std::unexpected<Error> incomplete_key() {
 Expected<partitioning::TypedKey> required_key(const Request& request, const ContainerDefinition& container) {
   const auto header = request.header("x-ms-documentdb-partitionkey");
   if (!header || header->empty()) {
+    if (container.has_system_key) return TypedKey({MissingValue{}}, false);
     return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
   }
   OCTAVO_TRY(auto key, parse_key(*header, container));

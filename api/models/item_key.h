@@ -19,7 +19,8 @@ Expected<partitioning::TypedKey> parse_key(std::string_view json, const Containe
 bool is_complete(const partitioning::TypedKey& key, const ContainerDefinition& container);
 std::unexpected<Error> incomplete_key();
 
-/// The complete partition key in a request's header. Errors: bad_request.
+/// The complete partition key in a request's header; without one, that of items without a key if the container has a
+/// system key. Errors: bad_request.
 Expected<partitioning::TypedKey> required_key(const Request& request, const ContainerDefinition& container);
 
 /// The partition key in an item's body (minified JSON), at the container's paths. Errors: bad_request.

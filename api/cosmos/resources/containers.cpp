@@ -14,8 +14,19 @@ namespace octavo::api::cosmos {
 
 namespace {
 
+// Clients that know no partition keys create containers without one, and name none in requests for items.
+void add_system_key(const Request& request, boost::json::object& body) {
+  constexpr std::string_view kFirstVersionWithKeys = "2018-12-31";
+  const auto version = request.header("x-ms-version");
+  const auto* key = body.if_contains("partitionKey");
+  if (!version || *version >= kFirstVersionWithKeys || (key != nullptr && !key->is_null())) return;
+  body["partitionKey"] =
+      boost::json::object{{"paths", boost::json::array{system_key_path}}, {"kind", "Hash"}, {"systemKey", true}};
+}
+
 Handled create_container(Call& call) {
-  OCTAVO_CO_TRY(const auto body, json_body(call.request));
+  OCTAVO_CO_TRY(auto body, json_body(call.request));
+  add_system_key(call.request, body);
   OCTAVO_CO_TRY(auto definition, ContainerDefinition::from_request(body));
   OCTAVO_CO_TRY(const auto throughput, throughput_of(call.request.header("x-ms-offer-throughput"),
                                                      call.request.header("x-ms-cosmos-offer-autopilot-settings")));

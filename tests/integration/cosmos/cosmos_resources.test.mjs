@@ -135,7 +135,9 @@ describe('resources of the Cosmos door', () => {
       assert.equal(error.code, 400, JSON.stringify(definition));
       return error.body.message;
     };
-    assert.match(await mistake({ partitionKey: { paths: ['pk'] } }), /not valid/);
+    assert.match(await mistake({ partitionKey: { paths: ['pk'] } }), /path 'pk' could not be accepted/);
+    for (const path of ['/pk/', '/pk/*', '/pk/?', '/']) assert.match(await mistake({ partitionKey: { paths: [path] } }), /trailing slash or wildcard/);
+    assert.match(await mistake({ defaultTtl: null }), /defaultTtl/);
     assert.match(await mistake({ partitionKey: { paths: ['/a', '/b'], kind: 'Hash' } }), /Too many/);
     assert.match(await mistake({ partitionKey: { paths: ['/a'], kind: 'Range' } }), /kind/);
     assert.match(await mistake({ partitionKey: { paths: ['/a'], version: 3 } }), /version/);
@@ -145,6 +147,64 @@ describe('resources of the Cosmos door', () => {
     assert.match(await mistake({ indexingPolicy: { includedPaths: [{ path: '/*' }], compositeIndexes: [[{ path: '/a' }]] } }), /composite/);
     assert.match(await mistake({ uniqueKeyPolicy: { uniqueKeys: [{ paths: [] }] } }), /unique key/);
     await database.delete();
+  });
+
+  test('policies of searches that are not there are refused, and taken when they are empty', async () => {
+    const embedding = { path: '/v', dataType: 'float32', distanceFunction: 'cosine', dimensions: 3 };
+    const [vectorEmbeddingPolicy, fullTextPolicy] = [{ vectorEmbeddings: [embedding] }, { defaultLanguage: 'en-US', fullTextPaths: [{ path: '/t' }] }];
+    for (const [definition, message] of [
+      [{ vectorEmbeddingPolicy }, /no vector search.*'vectorEmbeddings' of 'vectorEmbeddingPolicy'/],
+      [{ indexingPolicy: { vectorIndexes: [{ path: '/v', type: 'flat' }] } }, /no vector search/],
+      [{ fullTextPolicy }, /no full-text search/],
+      [{ indexingPolicy: { fullTextIndexes: [{ path: '/t' }] } }, /no full-text search/],
+    ]) {
+      const error = await errorOf(newContainer(client, definition));
+      assert.equal(error.code, 400, JSON.stringify(definition));
+      assert.match(error.body.message, message);
+    }
+    const container = await newContainer(client, {
+      vectorEmbeddingPolicy: { vectorEmbeddings: [] }, fullTextPolicy: { defaultLanguage: 'en-US', fullTextPaths: [] },
+      indexingPolicy: { vectorIndexes: [], fullTextIndexes: [] } });
+    const { resource } = await container.read();
+    assert.equal((await errorOf(container.replace({ ...resource, vectorEmbeddingPolicy }))).code, 400);
+  });
+
+  test('bounds belong to spatial indexes on a plane, and only to these', async () => {
+    const policy = (more) => ({ includedPaths: [{ path: '/*' }], spatialIndexes: [{ path: '/l/*', types: ['Point'], ...more }] });
+    const bounds = { boundingBox: { xmin: 0, ymin: 0, xmax: 10, ymax: 10 } };
+    const plane = { type: 'Geometry' };
+    assert.match((await errorOf(newContainer(client, { indexingPolicy: policy(bounds) }))).body.message, /boundingBox/);
+    assert.match((await errorOf(newContainer(client, { geospatialConfig: plane, indexingPolicy: policy() }))).body.message, /boundingBox/);
+    await newContainer(client, { geospatialConfig: plane, indexingPolicy: policy(bounds) });
+    await newContainer(client, { indexingPolicy: policy() });
+  });
+
+  test('an index of everything leaves out the entity tag', async () => {
+    const etag = { path: '/"_etag"/?' };
+    const container = await newContainer(client, { indexingPolicy: { includedPaths: [{ path: '/*' }], excludedPaths: [{ path: '/blob/*' }] } });
+    const { resource } = await container.read();
+    assert.deepEqual(resource.indexingPolicy.excludedPaths, [{ path: '/blob/*' }, etag]);
+    const chosen = { includedPaths: [{ path: '/a/?' }], excludedPaths: [{ path: '/*' }] };
+    const replaced = await container.replace({ ...resource, indexingPolicy: chosen });
+    assert.deepEqual(replaced.resource.indexingPolicy.excludedPaths, [{ path: '/*' }]);
+  });
+
+  test('an old client creates a container without a key, and asks for items without one', async () => {
+    const { database } = await client.databases.create({ id: 'without-keys' });
+    const headers = { 'x-ms-version': '2018-06-18' };
+    const ask = (method, target, body, more = headers) => cosmosRequest(server, method, `/dbs/without-keys/colls${target}`, { body, headers: more });
+    assert.equal((await ask('POST', '', { id: 'new' }, {})).status, 400);
+    const made = await ask('POST', '', { id: 'old' });
+    assert.equal(made.status, 201, made.text);
+    assert.deepEqual([made.body.partitionKey.paths, made.body.partitionKey.systemKey], [['/_partitionKey'], true]);
+    assert.equal((await ask('POST', '/old/docs', { id: 'a', n: 1 })).status, 201);
+    assert.equal((await ask('GET', '/old/docs/a')).body.n, 1);
+    assert.equal((await ask('PUT', '/old/docs/a', { id: 'a', n: 2 })).status, 200);
+    const replaced = await ask('PUT', '/old', { id: 'old', partitionKey: { paths: ['/_partitionKey'], kind: 'Hash' }, defaultTtl: 1000 });
+    assert.deepEqual([replaced.status, replaced.body.partitionKey.systemKey], [200, true]);
+    // Newer clients name these items as those without a key.
+    assert.equal((await database.container('old').item('a', undefined).read()).resource.n, 2);
+    assert.equal((await ask('DELETE', '/old/docs/a')).status, 204);
   });
 
   test('throughput is provisioned, read and changed, by hand and automatic', async () => {
