@@ -89,6 +89,9 @@ void add_common_headers(const Call& call, Reply& reply) {
     add("\r\nx-ms-content-path: ", account.container->shape->container_rid());
     add("\r\nx-ms-alt-content-path: ", container_part(call));
   }
+  if (account.database && account.partition_ids.empty()) {
+    add("\r\nx-ms-documentdb-partitionkeyrangeid: ", std::to_string(account.partition_id));
+  }
   if (!account.session_token.empty()) add("\r\nx-ms-session-token: ", account.session_token);
   if (account.sequence != 0) add("\r\nlsn: ", std::to_string(account.sequence));
 }

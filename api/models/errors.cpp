@@ -1,6 +1,7 @@
 #include "api/models/errors.h"
 
 #include <array>
+#include <string>
 
 #include "api/http/error_body.h"
 
@@ -99,7 +100,9 @@ std::string_view error_message(const Error& error) {
 
 Reply error_reply(const Error& error) {
   const ErrorWords words = words_for(error);
-  auto reply = error_reply(words.status, words.code, error_message(error));
+  std::string message(error_message(error));
+  if (error.word == word::kContinuation) message.insert(0, "Invalid Continuation Token: ");  // clients look for this
+  auto reply = error_reply(words.status, words.code, message);
   if (words.substatus != 0) reply.headers.emplace_back("x-ms-substatus", std::to_string(words.substatus));
   if (words.status == 429) reply.headers.emplace_back("x-ms-retry-after-ms", std::to_string(error.retry_after_ms));
   if (words.status == 503) reply.headers.emplace_back("Retry-After", "1");

@@ -25,6 +25,7 @@ inline constexpr std::string_view kOwnerMissing = "owner_missing";            //
 inline constexpr std::string_view kMethod = "method_not_allowed";             // 405
 inline constexpr std::string_view kRetryWith = "retry_with";                  // 449
 inline constexpr std::string_view kFailedDependency = "failed_dependency";    // 424
+inline constexpr std::string_view kContinuation = "invalid_continuation";     // 400; also of queries
 inline constexpr std::string_view kReplyTooLarge = "reply_too_large";         // 413/3402
 }  // namespace word
 

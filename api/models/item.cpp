@@ -49,12 +49,15 @@ Expected<std::string> item_id(std::string_view body) {
   return id;
 }
 
-// If the container has a time to live, an item's `ttl` must be valid.
-Expected<void> check_time_to_live(std::string_view body, const ContainerDefinition& container) {
-  if (!container.default_ttl_s) return {};
+std::string_view raw_time_to_live(std::string_view body) {
   static const query::FieldPath path = query::property_field_path({"ttl"});
-  const std::string_view raw = query::find_raw_field(body, path);
-  if (raw.empty() || raw == "null") return {};
+  return query::find_raw_field(body, path);
+}
+
+// `ttl` must be valid also where the container has no time to live: it may get one later.
+Expected<void> check_time_to_live(std::string_view body) {
+  const std::string_view raw = raw_time_to_live(body);
+  if (raw.empty()) return {};
   const auto seconds = query::whole_number(raw);
   if (!seconds || *seconds < -1 || *seconds == 0 || *seconds > std::numeric_limits<std::int32_t>::max()) {
     return fail(ErrorCode::bad_request, "The input ttl '" + std::string(raw.substr(0, 32)) +
@@ -89,7 +92,7 @@ Expected<Item> parse_item(std::string_view json, const ContainerDefinition& cont
     item.body += '}';
   }
   OCTAVO_TRY(item.id, item_id(item.body));
-  OCTAVO_TRY_VOID(check_time_to_live(item.body, container));
+  OCTAVO_TRY_VOID(check_time_to_live(item.body));
   OCTAVO_TRY(item.key, key_of_item(item.body, container));
   if (named) {
     if (!is_complete(*named, container)) return incomplete_key();
@@ -109,7 +112,8 @@ bool is_reserved_property(std::string_view name) {
 Expected<void> check_same_item(std::string_view before, std::string_view after, const ContainerDefinition& container,
                                std::size_t bytes_max) {
   if (after.size() > bytes_max) return item_too_large();
-  OCTAVO_TRY_VOID(check_time_to_live(after, container));
+  // A document written through the CouchDB API may have any value there.
+  if (raw_time_to_live(before) != raw_time_to_live(after)) OCTAVO_TRY_VOID(check_time_to_live(after));
   // A document written through the CouchDB API need not contain its id.
   if (query::find_raw_field(before, id_member()) != query::find_raw_field(after, id_member())) {
     return fail(ErrorCode::bad_request, "The property 'id' of an item cannot be changed.");

@@ -151,8 +151,8 @@ Expected<void> check_item_id(std::string_view id) {
   if (characters > kItemIdCharactersMax) {
     return fail(ErrorCode::bad_request, "The property 'id' of an item may have at most 255 characters.");
   }
-  if (id.find_first_of("/\\?#") != std::string_view::npos) {
-    return fail(ErrorCode::bad_request, "Id contains illegal chars: '/', '\\', '?' and '#' are not allowed.");
+  if (id.find_first_of("/\\#") != std::string_view::npos) {
+    return fail(ErrorCode::bad_request, "Id contains illegal chars: '/', '\\' and '#' are not allowed.");
   }
   return {};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "api/models/errors.h"
 #include "base/encoding.h"
 #include "base/json_writer.h"
 
@@ -23,7 +24,7 @@ Expected<std::optional<std::string>> continuation_of(const Request& request) {
   const auto header = request.header("x-ms-continuation");
   if (!header || header->empty()) return std::nullopt;
   auto text = crypto::base64url_decode(*header);
-  if (!text) return fail(ErrorCode::bad_request, "Invalid continuation token: it was not issued by this server.");
+  if (!text) return fail(ErrorCode::bad_request, "It was not issued by this server.", word::kContinuation);
   return text;
 }
 

@@ -146,14 +146,18 @@ Expected<Sequence> start_of(const Call& call, const OpenContainer& opened, std::
   }
   const auto date = call.request.header("If-Modified-Since");
   if (!date || date->empty()) {
-    return fail(ErrorCode::bad_request,
-                "The change feed mode \"all versions and deletes\" cannot be read from the beginning: begin from now, "
-                "from a time within the retention, or from a continuation.");
+    return fail(
+        ErrorCode::bad_request,
+        "The change feed mode \"all versions and deletes\" cannot be read from the beginning. You must read the "
+        "change feed from within the retention period. Begin from now, from a time in it, or from a "
+        "continuation.");
   }
   OCTAVO_TRY(const std::int64_t time_s, parse_modified_since(*date));
   if (time_s < unix_now_s() - opened.definition->version_retention_s()) {
-    return fail(ErrorCode::bad_request,
-                "The start time lies before the retention of the container's changeFeedPolicy.");
+    return fail(
+        ErrorCode::bad_request,
+        "The start time lies before the retention of the container's changeFeedPolicy. You must read the change "
+        "feed from within the retention period.");
   }
   return partitioning::VersionScan::position_at(*opened.database, partition_ids, time_s);
 }

@@ -9,6 +9,7 @@
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"
 #include "api/models/item_shape.h"
+#include "base/json_writer.h"
 #include "partitioning/keys/range_parts.h"
 #include "partitioning/scan.h"
 #include "partitioning/throughput/request_charge.h"
@@ -43,9 +44,16 @@ class ItemPage {
 
  protected:
   bool is_full() const { return items_ >= items_max_ || body_.size() >= kListBytesMax; }
-  void add(const storage::DocumentView& document) {
+  /// `sequence`: of the change; 0: the page shows no changes.
+  void add(const storage::DocumentView& document, Sequence sequence = 0) {
     if (items_++ > 0) body_ += ',';
     opened_.definition->shape->append_row(document, body_);
+    if (sequence != 0) {
+      body_.back() = ',';
+      body_ += "\"_lsn\":";
+      append_json_number(body_, sequence);
+      body_ += '}';
+    }
     document_bytes_ += document.body.size();
   }
 
@@ -85,7 +93,8 @@ class ListPage final : public ItemPage {
   Expected<bool> run(ScanBudget budget) override {
     for (std::size_t rows = 0;;) {
       const auto parts = partitioning::parts_of(map_, partition_id_);
-      if (parts.empty()) return fail(ErrorCode::bad_request, "The continuation does not belong to this container.");
+      if (parts.empty())
+        return fail(ErrorCode::bad_request, "It does not belong to this container.", word::kContinuation);
       if (read_ != partition_id_) ranges_ = (read_ ? ranges_ : 0) + 1;
       read_ = partition_id_;
       OCTAVO_TRY(const Walk walk, run_parts(budget, parts, rows));
@@ -168,7 +177,7 @@ class ChangePage final : public ItemPage {
         OCTAVO_TRY(const auto document, snapshot.find(row.id));
         const bool shown = document && !document->deleted && opened_.definition->shape->is_row(*document) &&
                            document->modified_s >= modified_since_s_;
-        if (shown) add(*document);
+        if (shown) add(*document, row.sequence);
       }
       position_ = row.sequence;
       return rows < budget.rows_max && !budget.is_over_after(rows);

@@ -68,11 +68,18 @@ describe('feeds of the Cosmos door', () => {
     const first = await drain(container.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning(), maxItemCount: 9 }));
     assert.equal(new Set(first.items.map((item) => item.id)).size, 60);
     assert.ok(first.items[0]._etag && first.items[0]._ts);
+    const positions = first.items.map((item) => item._lsn);
+    assert.ok(positions.every((position) => Number.isInteger(position) && position > 0));
+    assert.equal(new Set(positions).size, 60);
+    assert.equal((await container.item('i1', 'k1').read()).resource._lsn, undefined);
+    // What the feed shows may be written back.
+    await container.item('i2', 'k2').replace(first.items.find((item) => item.id === 'i2'));
+    assert.equal((await container.item('i2', 'k2').read()).resource._lsn, undefined);
     await container.item('i7', 'k7').replace({ id: 'i7', pk: 'k7', changed: true });
     await container.item('i8', 'k8').delete();
     await container.items.create({ id: 'new', pk: 'k1' });
     const next = await drain(container.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Continuation(first.continuation) }));
-    assert.deepEqual(next.items.map((item) => item.id).sort(), ['i7', 'new']);
+    assert.deepEqual(next.items.map((item) => item.id).sort(), ['i2', 'i7', 'new']);
     assert.deepEqual((await drain(container.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Continuation(next.continuation) }))).items, []);
   });
 
@@ -168,5 +175,21 @@ describe('feeds of the Cosmos door', () => {
     assert.equal(gone.headers['x-ms-substatus'], '1002');
     const missing = await errorOf(container.database.container('none').items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Beginning() }).readNext());
     assert.equal(missing.code, 404);
+  });
+
+  test('refusals have the words that clients look for', async () => {
+    const container = await newContainer(client, { changeFeedPolicy: { retentionDuration: 5 } });
+    const ask = async (headers, method = 'GET', body) => {
+      const reply = await cosmosRequest(server, method, `/${container.url}/docs`, { headers, body });
+      assert.equal(reply.status, 400, reply.text);
+      return reply.body.message;
+    };
+    assert.match(await ask({ 'x-ms-continuation': '*' }), /^Invalid Continuation Token: /);
+    assert.match(await ask({ 'x-ms-continuation': Buffer.from('99 x').toString('base64url') }), /^Invalid Continuation Token: /);
+    const query = { 'x-ms-documentdb-isquery': 'True', 'content-type': 'application/query+json' };
+    assert.match(await ask({ ...query, 'x-ms-continuation': 'nonsense' }, 'POST', { query: 'SELECT * FROM c' }), /^Invalid Continuation Token: /);
+    const retention = /You must read the change feed from within the retention period\./;
+    assert.match(await ask({ 'A-IM': 'Full-Fidelity Feed' }), retention);
+    assert.match(await ask({ 'A-IM': 'Full-Fidelity Feed', 'If-Modified-Since': 'Thu, 01 Jan 2015 00:00:00 GMT' }), retention);
   });
 });

@@ -9,7 +9,7 @@ import { query } from './sql.mjs';
 /// Partition keys of every type; those of the other door's ids most of all. Then what stands below in a hierarchy.
 const KEYS = ['p', 'q', 'P', 'p', 'q', 'a:b', 'a,b', '_x', '', 42, 2.5, true, null, undefined];
 const INNER_KEYS = ['p', 'p', 'q', 'x,y', '!z', '', 7, false, null, undefined];
-const ADDRESSABLE = /^[^/\\?#]{1,255}$/;
+const ADDRESSABLE = /^[^/\\#]{1,255}$/;
 
 const QUERY = {
   'Content-Type': 'application/query+json',

@@ -6,6 +6,7 @@ import { scopeOf } from './key.mjs';
 import { badRequest, noContent, rangeGone } from './reply.mjs';
 
 const PAGE_ITEMS_DEFAULT = 100;
+const aPosition = new Accepted((value) => (Number.isInteger(value) && value > 0) || 'expected a position');
 const aContinuation = new Accepted((value) => (typeof value === 'string' && value !== '') || 'expected a continuation');
 
 export function checkRange(request, database) {
@@ -120,7 +121,7 @@ export function listChanges({ request, database }) {
   if (shown.length === 0) return noContent(304, { etag });
   return feedReply(
     database,
-    shown.map(({ documentId, leaf }) => showItem(database, documentId, leaf)),
+    shown.map(({ documentId, leaf }) => ({ ...showItem(database, documentId, leaf), _lsn: aPosition })),
     { etag },
   );
 }

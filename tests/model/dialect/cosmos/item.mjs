@@ -34,7 +34,7 @@ export const keyOfDocument = (documentId, container) =>
 export const itemIdOf = (documentId) => documentId.slice(documentId.indexOf(':') + 1);
 
 export function checkItemId(id) {
-  if (id === '' || id.length > 255 || /[/\\?#\0]/.test(id)) throw badRequest();
+  if (id === '' || id.length > 255 || /[/\\#\0]/.test(id)) throw badRequest();
 }
 
 /// {id, key, body} of an item as it was sent. `named`: the values of the key in the header, if there was one.
@@ -48,7 +48,7 @@ export function parseItem(value, named, container) {
   }
   if (typeof body.id !== 'string') throw badRequest();
   checkItemId(body.id);
-  checkLifetime(body, container);
+  checkLifetime(body);
   const key = storableKey(body, container);
   if (named !== undefined && !sameKey(completeKey(named, container), key)) throw keyMismatch();
   return { id: body.id, key, body };
@@ -56,7 +56,7 @@ export function parseItem(value, named, container) {
 
 /// A patched body must still be the same item.
 export function checkSameItem(before, after, container) {
-  checkLifetime(after, container);
+  if (JSON.stringify(before.ttl) !== JSON.stringify(after.ttl)) checkLifetime(after);
   if (JSON.stringify(before.id) !== JSON.stringify(after.id)) throw badRequest();
   if (!sameKey(storableKey(before, container), storableKey(after, container))) throw keyMismatch();
 }

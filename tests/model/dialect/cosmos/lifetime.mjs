@@ -13,14 +13,14 @@ const SLACK_MS = 150;
 const isTime = (value) => value === -1 || (Number.isInteger(value) && value >= 1 && value <= SECONDS_MAX);
 
 export function parseDefaultTtl(value) {
-  if (value === undefined || value === null) return undefined;
+  if (value === undefined) return undefined;
   if (!isTime(value)) throw badRequest();
   return value;
 }
 
-/// Where a container knows times to live, an item's own must be one.
-export function checkLifetime({ ttl }, { defaultTtl }) {
-  if (defaultTtl !== undefined && ttl !== undefined && ttl !== null && !isTime(ttl)) throw badRequest();
+/// An item's own must be one, also where the container knows none.
+export function checkLifetime({ ttl }) {
+  if (ttl !== undefined && !isTime(ttl)) throw badRequest();
 }
 
 /// Seconds from the last write on.
