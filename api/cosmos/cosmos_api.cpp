@@ -31,6 +31,7 @@ bool only_reads(const Request& request, const ResourcePath& path) {
     case Resource::container:
     case Resource::user:
     case Resource::permission:
+    case Resource::encryption_key:
     case Resource::stored_procedure:
     case Resource::trigger:
     case Resource::user_function:
@@ -169,6 +170,7 @@ Handled CosmosApi::dispatch(Call& call) {
       co_return co_await serve_offers(call);
     case Resource::user:
     case Resource::permission:
+    case Resource::encryption_key:
       co_return co_await serve_users(call);
     case Resource::operation:
       co_return co_await serve_operations(call);

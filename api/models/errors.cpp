@@ -15,6 +15,7 @@ struct Word {
 };
 constexpr std::array kWords{
     Word{word::kKeyMismatch, {400, 1001, "BadRequest"}},
+    Word{word::kOtherContainer, {400, 1024, "BadRequest"}},
     Word{word::kCrossPartition, {400, 1004, "BadRequest"}},
     Word{word::kEtag, {412, 0, "PreconditionFailed"}},
     Word{word::kExists, {409, 0, "Conflict"}},

@@ -18,6 +18,7 @@ struct ErrorWords {
 /// Values of Error::word where this API distinguishes errors that have one ErrorCode in the engine.
 namespace word {
 inline constexpr std::string_view kKeyMismatch = "partition_key_mismatch";    // 400/1001
+inline constexpr std::string_view kOtherContainer = "other_container";        // 400/1024
 inline constexpr std::string_view kCrossPartition = "cross_partition_query";  // 400/1004
 inline constexpr std::string_view kEtag = "etag";                             // 412
 inline constexpr std::string_view kExists = "exists";                         // 409

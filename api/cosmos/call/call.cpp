@@ -8,6 +8,7 @@
 #include "api/http/worker_bodies.h"
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"
+#include "api/models/item_shape.h"
 #include "query/database/database_services.h"
 #include "query/json/parsed_document.h"
 
@@ -102,6 +103,13 @@ Task<Expected<OpenContainer>> open_container(Call& call) {
   auto definition = container_of(**opened);
   if (!definition && definition.error().code == ErrorCode::not_found) co_return no_container();
   if (!definition) co_return std::unexpected(std::move(definition).error());
+  // Clients that encrypt say which container they have read the keys of.
+  const auto intended = call.request.header("x-ms-cosmos-intended-collection-rid");
+  if (intended && !intended->empty() && *intended != (*definition)->shape->container_rid()) {
+    co_return fail(ErrorCode::bad_request,
+                   "The container was created again since the client read it (x-ms-cosmos-intended-collection-rid).",
+                   word::kOtherContainer);
+  }
   call.account.container = *definition;
   co_return OpenContainer{std::move(*opened), std::move(*definition)};
 }

@@ -94,6 +94,11 @@ Expected<ResourcePath> parse_segments(const std::vector<std::string>& segments) 
     if (count > 6 || segments[4] != "permissions") return no_such_path();
     return path;
   }
+  if (segments[2] == "clientencryptionkeys" && count <= 4) {
+    path.resource = Resource::encryption_key;
+    path.signed_type = "clientencryptionkeys";
+    return path;
+  }
   if (segments[2] != "colls") return no_such_path();
   if (count > 3) path.container = segments[3];
   if (count <= 4) {
@@ -150,6 +155,7 @@ std::string ResourcePath::named_link() const {
       return container_link();
     case Resource::container:
     case Resource::user:
+    case Resource::encryption_key:
       return below(of_database);
     case Resource::permission:
       return below(of_database + "/users/" + owner);

@@ -18,6 +18,7 @@ enum class Resource : std::uint8_t {
   offer,
   user,
   permission,
+  encryption_key,
   operation,
   stored_procedure,
   trigger,

@@ -36,16 +36,17 @@ Expected<void> name_container(const Registry& registry, ResourcePath& path) {
   return {};
 }
 
-// `user` is the name of the user in `path`.
-Expected<void> name_user(storage::Catalog& catalog, const ResourcePath& path, std::string& user) {
+// `id` is that of a user or an encryption key in `path`.
+Expected<void> name_in_database(storage::Catalog& catalog, std::string_view area, const ResourcePath& path,
+                                std::string& id) {
   const std::string prefix = path.database + '/';
-  OCTAVO_TRY(const auto known, catalog.fact(user_area, prefix + user));
+  OCTAVO_TRY(const auto known, catalog.fact(area, prefix + id));
   if (known) return {};
-  OCTAVO_TRY(const auto all, catalog.facts(user_area));
+  OCTAVO_TRY(const auto all, catalog.facts(area));
   for (const auto& [name, text] : all) {
     if (!name.starts_with(prefix)) continue;
-    if (rid_in(text) != user) continue;
-    user = name.substr(prefix.size());
+    if (rid_in(text) != id) continue;
+    id = name.substr(prefix.size());
     break;
   }
   return {};
@@ -66,9 +67,11 @@ Expected<void> name_resources(partitioning::Engine& engine, const Registry& regi
   if (is_resource_id(path.database, database_rid_bytes)) OCTAVO_TRY_VOID(name_database(registry, path));
   if (is_resource_id(path.container, container_rid_bytes)) OCTAVO_TRY_VOID(name_container(registry, path));
   const bool is_permission_path = path.resource == Resource::permission;
-  if (is_permission_path || path.resource == Resource::user) {
-    std::string& user = is_permission_path ? path.owner : path.id;
-    if (is_resource_id(user, user_rid_bytes)) OCTAVO_TRY_VOID(name_user(engine.catalog(), path, user));
+  const bool is_key_path = path.resource == Resource::encryption_key;
+  if (is_permission_path || is_key_path || path.resource == Resource::user) {
+    std::string& id = is_permission_path ? path.owner : path.id;
+    const std::string_view area = is_key_path ? encryption_key_area : user_area;
+    if (is_resource_id(id, user_rid_bytes)) OCTAVO_TRY_VOID(name_in_database(engine.catalog(), area, path, id));
   }
   if (is_permission_path && is_resource_id(path.id, inner_rid_bytes)) {
     OCTAVO_TRY_VOID(name_permission(engine.catalog(), path));

@@ -57,7 +57,7 @@ Expected<void> erase_users_of(storage::Catalog& catalog, std::string_view databa
   for (const auto& [rid, permission] : tokens) {
     if (permission.starts_with(prefix)) OCTAVO_TRY_VOID(catalog.erase_fact(permission_rid_area, rid));
   }
-  for (const std::string_view area : {user_area, permission_area}) {
+  for (const std::string_view area : {user_area, permission_area, encryption_key_area}) {
     OCTAVO_TRY(const auto facts, catalog.facts(area));
     for (const auto& [name, text] : facts) {
       if (name.starts_with(prefix)) OCTAVO_TRY_VOID(catalog.erase_fact(area, name));

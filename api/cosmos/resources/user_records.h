@@ -7,20 +7,22 @@
 #include "base/error.h"
 #include "storage/catalog.h"
 
-/// Users and permissions as the catalog stores them. A permission has two entries: a resource token names its `_rid`,
-/// and is valid as long as that entry exists.
+/// Users, permissions and client encryption keys as the catalog stores them. A permission has two entries: a resource
+/// token names its `_rid`, and is valid as long as that entry exists.
 ///
 /// Format (users and permissions in the catalog):
 ///   area "cosmos_users", name database "/" user                            → JSON of the resource
 ///   area "cosmos_permissions", name database "/" user "/" permission       → JSON of the resource, without a token
 ///   area "cosmos_permissions_by_rid", name _rid of the permission          → name of the permission
+///   area "cosmos_encryption_keys", name database "/" key                   → JSON of the resource
 namespace octavo::api::cosmos {
 
 inline constexpr std::string_view user_area = "cosmos_users";
 inline constexpr std::string_view permission_area = "cosmos_permissions";
+inline constexpr std::string_view encryption_key_area = "cosmos_encryption_keys";
 inline constexpr std::size_t user_record_name_bytes_max = 480;  ///< of a name in these areas
 
-/// The `_rid` in a stored user or permission; empty if it is damaged.
+/// The `_rid` in a stored resource; empty if it is damaged.
 std::string rid_in(std::string_view stored);
 
 /// Gives a permission, or a user with its permissions, another name, and stores `text` as the resource. Tokens stay
@@ -33,7 +35,7 @@ Expected<void> rename_user(storage::Catalog& catalog, const std::string& from, c
 /// Deletes a permission that is stored as `text`, or a user with its permissions. Their tokens become invalid.
 Expected<void> erase_permission(storage::Catalog& catalog, std::string_view name, std::string_view text);
 Expected<void> erase_user(storage::Catalog& catalog, const std::string& name);
-/// Deletes all users of a database, with their permissions.
+/// Deletes all users of a database, with their permissions, and its client encryption keys.
 Expected<void> erase_users_of(storage::Catalog& catalog, std::string_view database);
 
 }  // namespace octavo::api::cosmos

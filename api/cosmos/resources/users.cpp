@@ -1,4 +1,5 @@
 // /dbs/{db}/users and …/users/{user}/permissions: users, and the permissions that resource tokens are made from.
+// /dbs/{db}/clientencryptionkeys: wrapped keys, with which clients encrypt properties of items.
 #include <algorithm>
 #include <charconv>
 
@@ -30,8 +31,17 @@ bool is_permission(const Call& call) {
   return call.path.resource == Resource::permission;
 }
 
+bool is_encryption_key(const Call& call) {
+  return call.path.resource == Resource::encryption_key;
+}
+
 std::string_view area_of(const Call& call) {
-  return is_permission(call) ? permission_area : user_area;
+  return is_permission(call) ? permission_area : is_encryption_key(call) ? encryption_key_area : user_area;
+}
+
+// The name of the list in replies.
+std::string_view feed_name(const Call& call) {
+  return is_permission(call) ? "Permissions" : is_encryption_key(call) ? "ClientEncryptionKeys" : "Users";
 }
 
 // The common prefix of the catalog names of a feed's resources.
@@ -122,6 +132,22 @@ Expected<json::object> checked_permission(const Registry& registry, const json::
   return permission;
 }
 
+// The server never sees the key itself: it stores what the client has wrapped.
+Expected<json::object> checked_encryption_key(const json::object& body) {
+  json::object key;
+  for (const std::string_view name : {"encryptionAlgorithm", "wrappedDataEncryptionKey"}) {
+    const std::string text = query::text_member(body, name);
+    if (text.empty()) return fail(ErrorCode::bad_request, "'" + std::string(name) + "' must be a string.");
+    key[name] = text;
+  }
+  const auto* metadata = body.if_contains("keyWrapMetadata");
+  if (metadata == nullptr || !metadata->is_object()) {
+    return fail(ErrorCode::bad_request, "'keyWrapMetadata' must be an object.");
+  }
+  key["keyWrapMetadata"] = *metadata;
+  return key;
+}
+
 // The `_etag` of a stored resource, with its quotes.
 Expected<std::string> etag_in(std::string_view text) {
   OCTAVO_TRY(const auto value, query::parse_json(text));
@@ -180,6 +206,9 @@ Expected<Stored> store(Call& call, const json::object& body, const std::optional
   if (before) OCTAVO_TRY_VOID(check_stored_etag(call, *before));
   std::string rid = before ? rid_in(*before)
                            : show_rid(is_permission(call) ? new_permission_rid(owner.rid) : new_user_rid(owner.rid));
+  if (name != name_before && is_encryption_key(call)) {
+    return fail(ErrorCode::bad_request, "The id of a client encryption key cannot be changed.");
+  }
   if (name != name_before) {
     OCTAVO_TRY(const auto other, catalog.fact(area_of(call), name));
     if (other && rid_in(*other) != rid) return fail(ErrorCode::conflict, "", word::kExists);
@@ -188,14 +217,16 @@ Expected<Stored> store(Call& call, const json::object& body, const std::optional
   json::object resource;
   if (is_permission(call)) {
     OCTAVO_TRY(resource, checked_permission(call.services.registry, body));
+  } else if (is_encryption_key(call)) {
+    OCTAVO_TRY(resource, checked_encryption_key(body));
   }
   const std::string etag = new_etag();
   resource["id"] = id;
   resource["_rid"] = rid;
-  resource["_self"] = owner.link + (is_permission(call) ? "permissions/" : "users/") + rid + "/";
+  resource["_self"] = owner.link + std::string(call.path.signed_type) + "/" + rid + "/";
   resource["_etag"] = '"' + etag + '"';
   resource["_ts"] = unix_now_s();
-  if (!is_permission(call)) resource["_permissions"] = "permissions/";
+  if (call.path.resource == Resource::user) resource["_permissions"] = "permissions/";
   std::string text = json::serialize(resource);
   if (name != name_before) {
     OCTAVO_TRY_VOID(is_permission(call) ? rename_permission(catalog, name_before, name, text)
@@ -238,7 +269,7 @@ Expected<Found> find_all(Call& call) {
 
 Handled list(Call& call, bool is_query) {
   OCTAVO_CO_TRY(auto found, co_await call.services.engine.workers().run_blocking([&] { return find_all(call); }));
-  const std::string_view feed = is_permission(call) ? "Permissions" : "Users";
+  const std::string_view feed = feed_name(call);
   if (is_query) co_return co_await query_resources(call, found.owner_rid, feed, std::move(found.resources));
   std::vector<std::string> items;
   for (auto& [id, text] : found.resources) items.push_back(std::move(text));
@@ -264,7 +295,8 @@ Handled serve_users(Call& call) {
     co_return resource_reply(stored.created ? 201 : 200, std::move(text), stored.etag);
   }
   if (call.path.feed) co_return method_not_allowed();
-  if (method == Method::del) {
+  // Without its key, what was encrypted is lost: Azure Cosmos DB deletes none either.
+  if (method == Method::del && !is_encryption_key(call)) {
     OCTAVO_CO_TRY_VOID(co_await engine.workers().run_blocking([&] { return remove(call); }));
     Reply reply;
     reply.status = 204;

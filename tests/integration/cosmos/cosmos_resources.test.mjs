@@ -207,6 +207,52 @@ describe('resources of the Cosmos door', () => {
     assert.equal((await ask('DELETE', '/old/docs/a')).status, 204);
   });
 
+  test('client encryption keys are kept as clients wrap them', async () => {
+    const { database } = await client.databases.create({ id: 'encrypted' });
+    const keys = '/dbs/encrypted/clientencryptionkeys';
+    const ask = async (status, method, target, options) => {
+      const reply = await cosmosRequest(server, method, target, options);
+      assert.equal(reply.status, status, `${method} ${target}: ${reply.text}`);
+      return reply;
+    };
+    const key = { id: 'k1', encryptionAlgorithm: 'AEAD_AES_256_CBC_HMAC_SHA256', wrappedDataEncryptionKey: 'AAEC',
+      keyWrapMetadata: { type: 'test', name: 'n', value: 'v', algorithm: 'RSA-OAEP' } };
+    const { body: made, headers } = await ask(201, 'POST', keys, { body: key });
+    const { _rid, _self, _etag, _ts, ...own } = made;
+    assert.deepEqual(own, key);
+    assert.equal(headers.etag, _etag);
+    assert.match(_self, /^dbs\/.+\/clientencryptionkeys\/.+\/$/);
+    assert.ok(_rid && _ts);
+    await ask(409, 'POST', keys, { body: key });
+    for (const wrong of [{ encryptionAlgorithm: 1 }, { wrappedDataEncryptionKey: undefined }, { keyWrapMetadata: 'x' }]) {
+      await ask(400, 'POST', keys, { body: { ...key, id: 'wrong', ...wrong } });
+    }
+    assert.deepEqual((await ask(200, 'GET', `${keys}/k1`)).body, made);
+    assert.deepEqual((await ask(200, 'GET', `/${_self}`)).body, made);
+    await ask(201, 'POST', keys, { body: { ...key, id: 'k2' } });
+    assert.deepEqual((await ask(200, 'GET', keys)).body.ClientEncryptionKeys.map(({ id }) => id), ['k1', 'k2']);
+    const isQuery = { 'x-ms-documentdb-isquery': 'True', 'content-type': 'application/query+json' };
+    const found = await ask(200, 'POST', keys, { body: { query: "SELECT VALUE k.id FROM k WHERE k.id = 'k2'" }, headers: isQuery });
+    assert.deepEqual(found.body.ClientEncryptionKeys, ['k2']);
+    const changed = { ...key, wrappedDataEncryptionKey: 'BBBB' };
+    await ask(412, 'PUT', `${keys}/k1`, { body: changed, headers: { 'If-Match': '"other"' } });
+    assert.equal((await ask(200, 'PUT', `${keys}/k1`, { body: changed, headers: { 'If-Match': _etag } })).body.wrappedDataEncryptionKey, 'BBBB');
+    await ask(400, 'PUT', `${keys}/k1`, { body: { ...changed, id: 'k3' } });
+    await ask(404, 'PUT', `${keys}/k3`, { body: { ...changed, id: 'k3' } });
+    await ask(405, 'DELETE', `${keys}/k1`);
+    await ask(404, 'GET', '/dbs/none/clientencryptionkeys');
+
+    const definition = { id: 'c', partitionKey: { paths: ['/pk'] }, clientEncryptionPolicy: { includedPaths: [], policyFormatVersion: 1 } };
+    const { body: resource } = await ask(201, 'POST', '/dbs/encrypted/colls', { body: definition });
+    assert.deepEqual(resource.clientEncryptionPolicy, definition.clientEncryptionPolicy);
+    const intended = (rid) => ({ body: { id: rid, pk: 'x' }, headers: { 'x-ms-cosmos-intended-collection-rid': rid } });
+    await ask(201, 'POST', '/dbs/encrypted/colls/c/docs', intended(resource._rid));
+    assert.equal((await ask(400, 'POST', '/dbs/encrypted/colls/c/docs', intended('other'))).headers['x-ms-substatus'], '1024');
+    await database.delete();
+    await client.databases.create({ id: 'encrypted' });
+    assert.deepEqual((await ask(200, 'GET', keys)).body.ClientEncryptionKeys, []);
+  });
+
   test('throughput is provisioned, read and changed, by hand and automatic', async () => {
     const container = await newContainer(client, { throughput: 1000 });
     const { resource: offer } = await container.readOffer();

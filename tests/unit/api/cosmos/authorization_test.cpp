@@ -78,6 +78,7 @@ TEST_CASE("a path is signed by type and link") {
   CHECK(parts({"dbs", "a", "colls", "b", "docs", "Ü i"}) == "docs dbs/a/colls/b/docs/Ü i");
   CHECK(parts({"dbs", "a", "colls", "b", "operations", "partitionkeydelete"}) == "colls dbs/a/colls/b");
   CHECK(parts({"dbs", "a", "users", "u", "permissions"}) == "permissions dbs/a/users/u");
+  CHECK(parts({"dbs", "a", "clientencryptionkeys", "k"}) == "clientencryptionkeys dbs/a/clientencryptionkeys/k");
   CHECK(parts({"offers", "AbC="}) == "offers abc=");
   CHECK(parts({"", "dbs", "", "a"}) == "dbs dbs/a");
   CHECK(parts({"", ""}) == " ");
