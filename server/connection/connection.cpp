@@ -220,12 +220,16 @@ bool Connection::build_request() {
   fields_.set_base(data.data());
   request_.method = head_.method;
   request_.body = body_.body();
+  // The usual name is echoed beside CouchDB's, under which every reply has its id.
   const auto client_id = fields_.find("X-Request-Id");
-  if (client_id && is_request_id(*client_id)) {
-    echoed_id_.assign(*client_id);
-    request_.request_id.assign(*client_id);
+  const auto couch_id = fields_.find("X-Couch-Request-ID");
+  echoed_id_.clear();
+  if (client_id && is_request_id(*client_id)) echoed_id_.assign(*client_id);
+  if (couch_id && is_request_id(*couch_id)) {
+    request_.request_id.assign(*couch_id);
+  } else if (!echoed_id_.empty()) {
+    request_.request_id = echoed_id_;
   } else {
-    echoed_id_.clear();
     request_.request_id = thread_.next_request_id();
   }
   return api::parse_target(data.substr(head_.target_offset, head_.target_size), request_);

@@ -82,6 +82,18 @@ TEST_CASE("a client's request id is passed on and echoed") {
   CHECK(reply.header("x-request-id") == "trace-42");
 }
 
+TEST_CASE("a client's request id is taken by CouchDB's name, too") {
+  TestServer server;
+  Client client(server.port());
+  const auto reply = client.ask(get("/id", "X-Couch-Request-ID: trace-43\r\n"));
+  CHECK(reply.body == "trace-43");
+  CHECK(reply.header("x-couch-request-id") == "trace-43");
+  CHECK(reply.header("x-request-id").empty());
+  const auto both = client.ask(get("/id", "X-Couch-Request-ID: c\r\nX-Request-Id: d\r\n"));
+  CHECK(both.header("x-couch-request-id") == "c");
+  CHECK(both.header("x-request-id") == "d");
+}
+
 TEST_CASE("a malformed client request id is replaced") {
   TestServer server;
   Client client(server.port());
