@@ -170,6 +170,8 @@ std::vector<Setting> make_table() {
                "Pause allowed while a client reads a reply; all pauses together, if it reads slower than 500 bytes/s"),
       size("http", "compression_bytes_min", &Draft::compression_bytes_min, {0, 1 * GiB},
            "Replies shorter than this are never compressed"),
+      boolean("http", "decode_plus_to_space", &Draft::decode_plus_to_space,
+              "In paths of the CouchDB API, `+` is a space, as in CouchDB; off: it is itself"),
 
       boolean("cors", "enabled", &Draft::cors_enabled, "Answer browsers on other origins"),
       list("cors", "origins", &Draft::cors_origins, "Origins allowed, such as `https://app.example.com`, or `*`"),

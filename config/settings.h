@@ -73,6 +73,7 @@ struct Settings {
   std::chrono::milliseconds idle_timeout_ms{75'000};
   std::chrono::milliseconds send_timeout_ms{60'000};  ///< a client that does not read
   std::size_t compression_bytes_min = 1'400;          ///< replies below this are never compressed
+  bool decode_plus_to_space = true;                   ///< in paths of the CouchDB API
 
   // [cors]
   bool cors_enabled = false;

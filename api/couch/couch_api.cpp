@@ -38,6 +38,22 @@ bool is_database_access(Access access) {
   return access == Access::database_member || access == Access::database_admin;
 }
 
+/// Clients behind proxies that let only GET and POST pass name the method in a header, in capitals as CouchDB demands.
+void apply_method_override(Request& request) {
+  const auto name = request.header("X-HTTP-Method-Override");
+  if (!name) return;
+  for (const auto method : {Method::get, Method::head, Method::post, Method::put, Method::del, Method::copy}) {
+    if (*name == to_string(method)) request.method = method;
+  }
+}
+
+// Names that begin with an underscore are paths of the server, but for the system databases.
+bool names_no_database(const Request& request) {
+  const auto& segments = request.segments;
+  return !segments.empty() && segments[0].starts_with('_') &&
+         !partitioning::Engine::check_database_name(segments[0]).has_value();
+}
+
 // Routes below `{db}` get an open database, except the route that creates it.
 bool creates_database(const Route& route) {
   return route.method == Method::put && route.pattern == "/{db}";
@@ -73,6 +89,8 @@ Task<Reply> CouchApi::handle(Request& request) {
   if (request.method == Method::options) {
     if (auto reply = cors_.preflight(request)) co_return std::move(*reply);
   }
+  apply_method_override(request);
+  if (services_.settings.decode_plus_to_space) read_plus_as_space(request);
   Call call{.request = request, .services = services_, .user = {}, .database = nullptr, .path_parameters = {}};
   Expected<Reply> result;
   try {
@@ -114,6 +132,12 @@ Task<Expected<Reply>> CouchApi::dispatch(Call& call) {
   }
 
   auto match = router_.match(request.method, request.segments);
+  const bool is_server_path = match.route != nullptr && !match.route->pattern.starts_with("/{db}");
+  const bool creates = match.route != nullptr && creates_database(*match.route);
+  const bool is_other_method = match.route == nullptr && match.database.empty() && !match.allowed_methods.empty();
+  if (!is_server_path && !creates && !is_other_method && names_no_database(request)) {
+    co_return fail(ErrorCode::not_found, "There is no such endpoint: /" + request.segments[0]);
+  }
   if (match.route == nullptr) {
     const bool has_endpoint = match.unknown_endpoint.empty();
     if (has_endpoint && match.allowed_methods.empty()) co_return fail(ErrorCode::not_found, "");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/assert.h"
 #include "base/encoding.h"
 
 namespace octavo::api {
@@ -45,13 +46,15 @@ T& next_element(std::vector<T>& list, std::size_t& used) {
   return list[used++];
 }
 
-bool parse_path(std::string_view path, std::vector<std::string>& segments) {
+bool parse_path(std::string_view path, bool plus_is_space, std::vector<std::string>& segments) {
   std::size_t used = 0;
-  path.remove_prefix(1);
   while (!path.empty()) {
     const auto slash = path.find('/');
-    if (used == kTargetPartsMax) return false;
-    if (!decode_into(path.substr(0, slash), false, next_element(segments, used))) return false;
+    const auto segment = path.substr(0, slash);
+    if (!segment.empty()) {
+      if (used == kTargetPartsMax) return false;
+      if (!decode_into(segment, plus_is_space, next_element(segments, used))) return false;
+    }
     if (slash == std::string_view::npos) break;
     path.remove_prefix(slash + 1);
   }
@@ -128,7 +131,13 @@ bool parse_target(std::string_view target, Request& request) {
   request.target = target;
   request.raw_path = without_fragment.substr(0, question);
   const auto query = question == std::string_view::npos ? std::string_view{} : without_fragment.substr(question + 1);
-  return parse_path(request.raw_path, request.segments) && parse_query(query, request.query);
+  return parse_path(request.raw_path, false, request.segments) && parse_query(query, request.query);
+}
+
+void read_plus_as_space(Request& request) {
+  if (request.raw_path.find('+') == std::string_view::npos) return;
+  const bool parsed = parse_path(request.raw_path, true, request.segments);
+  OCTAVO_ASSERT(parsed);  // parse_target has accepted this path
 }
 
 std::string_view trim_blanks(std::string_view text) {

@@ -49,7 +49,7 @@ struct Request {
   std::vector<QueryParameter> query;  ///< query string, percent-decoded, `+` as space
   const HeaderSource* headers = nullptr;
   std::string_view body;
-  std::string request_id;    ///< from `X-Request-Id`/`X-Couch-Request-ID`-like header if well formed, else generated
+  std::string request_id;    ///< from `X-Couch-Request-ID` or `X-Request-Id` if well formed, else generated
   std::string peer_address;  ///< without port
   bool tls = false;
   Client* client = nullptr;  ///< null: the client never leaves
@@ -75,9 +75,11 @@ bool prefers(const Request& request, std::string_view preference);
 
 /// Splits and decodes a request target into `raw_path`, `segments` and `query` of `request`.
 /// Returns false for malformed percent-encoding, a control character, a target that does not start with `/`, or more
-/// than kTargetPartsMax segments or parameters. A trailing slash yields no empty last segment; doubled slashes yield
-/// empty segments.
+/// than kTargetPartsMax segments or parameters. Empty segments are left out: `//db/` is `/db`.
 bool parse_target(std::string_view target, Request& request);
+
+/// Decodes the path of a parsed request again, with each unencoded `+` as a space, as CouchDB does by default.
+void read_plus_as_space(Request& request);
 
 /// Percent-decodes; nullopt for malformed input. `plus_is_space` is for query strings only.
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space);

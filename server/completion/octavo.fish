@@ -45,6 +45,7 @@ complete -c octavo -n '__fish_seen_subcommand_from serve' -l http-body-timeout -
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l http-idle-timeout -x -d 'Pause allowed between two requests of a connection (75s)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l http-send-timeout -x -d 'Pause allowed while a client reads a reply; all pauses together, if it reads slower than 500 bytes/s (1m)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l http-compression-bytes-min -x -d 'Replies shorter than this are never compressed (1400)'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l http-decode-plus-to-space -d 'In paths of the CouchDB API, `+` is a space, as in CouchDB; off: it is itself (true)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cors-enabled -d 'Answer browsers on other origins (false)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cors-origins -x -d 'Origins allowed, such as `https://app.example.com`, or `*`'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cors-credentials -d 'Let those browsers send cookies and passwords (false)'

@@ -59,6 +59,7 @@ _octavo() {
             '*--http-idle-timeout[Pause allowed between two requests of a connection (75s)]:value:' \
             '*--http-send-timeout[Pause allowed while a client reads a reply; all pauses together, if it reads slower than 500 bytes/s (1m)]:value:' \
             '*--http-compression-bytes-min[Replies shorter than this are never compressed (1400)]:value:' \
+            '--http-decode-plus-to-space[In paths of the CouchDB API, `+` is a space, as in CouchDB; off\: it is itself (true)]' \
             '--cors-enabled[Answer browsers on other origins (false)]' \
             '*--cors-origins[Origins allowed, such as `https\://app.example.com`, or `*`]:value:' \
             '--cors-credentials[Let those browsers send cookies and passwords (false)]' \

@@ -63,9 +63,8 @@ bool expected_target(std::string_view target, std::vector<std::string>& segments
   if (std::ranges::any_of(target, [](unsigned char c) { return c < 0x20 || c == 0x7f; })) return false;
   target = target.substr(0, target.find('#'));
   const std::size_t question = target.find('?');
-  auto parts = split(target.substr(1, question == std::string_view::npos ? question : question - 1), '/');
-  if (parts.back().empty()) parts.pop_back();
-  for (const std::string_view part : parts) {
+  for (const std::string_view part : split(target.substr(0, question), '/')) {
+    if (part.empty()) continue;
     auto segment = decoded(part, false);
     if (!segment) return false;
     segments.push_back(*std::move(segment));

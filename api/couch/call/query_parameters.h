@@ -51,7 +51,8 @@ bool accepts_by_name(const Request& request, std::string_view type);
 /// Whether `If-None-Match` names `etag` (quotes included), weak or not.
 bool none_match_has(const Request& request, std::string_view etag);
 
-/// `http://host/db/docid`: the Location of a document, or of a database if the id is empty.
+/// `http://host/db/docid`: the Location of a document, or of a database if the id is empty. Behind a proxy, the headers
+/// `X-Forwarded-Host`, `X-Forwarded-Proto` and `X-Forwarded-Ssl` tell scheme and host.
 std::string location_of(const Request& request, std::string_view database, std::string_view document_id);
 
 }  // namespace octavo::api::couch

@@ -156,7 +156,7 @@ struct Destination {
 };
 
 // `Destination: target` or `target?rev=N-hash`, percent-encoded. A full URL is refused, as in CouchDB.
-Expected<Destination> parse_destination(const Request& request) {
+Expected<Destination> parse_destination(const Request& request, bool plus_is_space) {
   const auto header = request.header("Destination");
   if (!header || header->empty()) return fail(ErrorCode::bad_request, "Destination header is mandatory for COPY.");
   if (header->starts_with("http://") || header->starts_with("https://")) {
@@ -167,7 +167,7 @@ Expected<Destination> parse_destination(const Request& request) {
   if (question != std::string_view::npos) {
     OCTAVO_TRY(destination.revision, Revision::parse(header->substr(question + 5)));
   }
-  auto id = percent_decode(header->substr(0, question), false);
+  auto id = percent_decode(header->substr(0, question), plus_is_space);
   if (!id) return fail(ErrorCode::bad_request, "Destination header is not a valid document id.");
   destination.id = std::move(*id);
   return destination;
@@ -191,7 +191,7 @@ Task<Expected<Reply>> delete_document(Call& call) {
 }
 
 Task<Expected<Reply>> copy_document(Call& call) {
-  OCTAVO_CO_TRY(const auto destination, parse_destination(call.request));
+  OCTAVO_CO_TRY(const auto destination, parse_destination(call.request, call.services.settings.decode_plus_to_space));
   OCTAVO_CO_TRY_VOID(check_id(destination.id, *call.database));
   ParsedDocument document;
   OCTAVO_CO_TRY(document.body, source_body(call, call.path("docid")));

@@ -53,6 +53,32 @@ describe('databases', () => {
     assert.ok(info.sizes.active >= 1000);
   });
 
+  test('base URLs that end with a slash work: empty segments are ignored', async () => {
+    expectStatus(await server.put('//slashed'), 201);
+    expectStatus(await server.put('//slashed//doc', {}), 201);
+    assert.equal(expectStatus(await server.get('/slashed//_all_docs'), 200).rows[0].id, 'doc');
+    expectStatus(await server.get('//_all_dbs'), 200);
+  });
+
+  test('behind a proxy, the location has the name that its clients use', async () => {
+    const headers = { 'X-Forwarded-Host': 'db.example.com', 'X-Forwarded-Proto': 'https' };
+    const reply = await server.put('/forwarded', undefined, { headers });
+    expectStatus(reply, 201);
+    assert.equal(reply.headers.location, 'https://db.example.com/forwarded');
+  });
+
+  test('the method may be in a header', async () => {
+    expectStatus(await server.post('/overridden', undefined, { headers: { 'X-HTTP-Method-Override': 'PUT' } }), 201);
+    expectStatus(await server.post('/overridden', undefined, { headers: { 'X-HTTP-Method-Override': 'DELETE' } }), 200);
+    expectStatus(await server.get('/overridden'), 404);
+  });
+
+  test('an unknown path of the server is said to be unknown, not a missing database', async () => {
+    for (const path of ['/_unknown', '/_unknown/x', '/_unknown/_all_docs']) {
+      expectError(await server.get(path), 404, 'not_found', 'There is no such endpoint: /_unknown');
+    }
+  });
+
   test('HEAD tells whether a database exists', async () => {
     await server.put('/headed');
     expectStatus(await server.head('/headed'), 200);

@@ -242,6 +242,12 @@ describe('documents', () => {
     expectError(await server.get('/there-is-no-such-database/_mine'), 404, 'not_found', 'Database does not exist.');
   });
 
+  test('a plus in a path is a space, as in CouchDB', async () => {
+    assert.equal((await put('red+fish', {})).id, 'red fish');
+    assert.equal((await put('red%2Bfish', {})).id, 'red+fish');
+    expectStatus(await server.get(at('red%20fish')), 200);
+  });
+
   test('fields that start with an underscore are reserved', async () => {
     expectError(await server.put(at('special'), { _foo: 1 }), 400, 'doc_validation', 'Bad special document member: _foo');
     expectStatus(await server.put(at('special'), { nested: { _foo: 1 } }), 201);

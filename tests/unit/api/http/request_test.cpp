@@ -24,9 +24,10 @@ TEST_CASE("the root has no segments") {
   CHECK(segments("/").empty());
 }
 
-TEST_CASE("a trailing slash adds no segment, a doubled one does") {
+TEST_CASE("empty segments are left out") {
   CHECK(segments("/db/") == std::vector<std::string>{"db"});
-  CHECK(segments("/db//x") == std::vector<std::string>{"db", "", "x"});
+  CHECK(segments("//db//x//") == std::vector<std::string>{"db", "x"});
+  CHECK(segments("///").empty());
 }
 
 TEST_CASE("a plus is itself in the path and a space in the query") {
@@ -35,6 +36,14 @@ TEST_CASE("a plus is itself in the path and a space in the query") {
   CHECK(request.segments.front() == "a+b");
   CHECK(request.query.front().name == "c d");
   CHECK(request.query.front().value == "e f+");
+}
+
+TEST_CASE("a plus in the path can be read as a space, and an encoded one stays") {
+  Request request;
+  REQUIRE(parse_target("/a+b/c%2Bd//e?f=%2B", request));
+  read_plus_as_space(request);
+  CHECK(request.segments == std::vector<std::string>{"a b", "c+d", "e"});
+  CHECK(request.query.front().value == "+");
 }
 
 TEST_CASE("the raw path stays as it was sent") {

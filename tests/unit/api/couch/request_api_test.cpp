@@ -1,0 +1,70 @@
+#include <catch2/catch.hpp>
+
+#include "support/engine_fixture.h"
+#include "unit/api/couch/couch_api_fixture.h"
+
+// How requests are read before they are routed.
+
+using octavo::tests::CouchApiFixture;
+using octavo::tests::text;
+
+TEST_CASE("empty segments of a path are ignored") {
+  CouchApiFixture couch;
+  CHECK(couch.put("//db").status == 201);
+  CHECK(couch.put("//db//a/", "{}").status == 201);
+  CHECK(couch.get("/db/a").status == 200);
+  CHECK(couch.get("/db//_all_docs").status == 200);
+}
+
+TEST_CASE("a plus in a path is a space, as in CouchDB, unless the setting says otherwise") {
+  octavo::config::Settings settings;
+  settings.decode_plus_to_space = false;
+  CouchApiFixture plain(settings);
+  plain.put("/db");
+  CHECK(text(plain.put("/db/a+b", "{}").json(), "id") == "a+b");
+
+  CouchApiFixture couch;
+  couch.put("/db");
+  CHECK(text(couch.put("/db/a+b", "{}").json(), "id") == "a b");
+  CHECK(text(couch.put("/db/a%2Bb", "{}").json(), "id") == "a+b");
+  CHECK(text(couch.send("COPY", "/db/a+b", "", {{"Destination", "c+d"}}).json(), "id") == "c d");
+}
+
+TEST_CASE("a header can name the method") {
+  CouchApiFixture couch;
+  CHECK(couch.post("/db", "", {{"X-HTTP-Method-Override", "PUT"}}).status == 201);
+  CHECK(couch.get("/db", {{"X-HTTP-Method-Override", "DELETE"}}).status == 200);
+  CHECK(couch.get("/db").status == 404);
+}
+
+TEST_CASE("a method that the header does not name in CouchDB's form is ignored") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  CHECK(couch.get("/db", {{"X-HTTP-Method-Override", "delete"}}).status == 200);
+  CHECK(couch.get("/db", {{"X-HTTP-Method-Override", "PATCH"}}).status == 200);
+  CHECK(couch.get("/db").status == 200);
+}
+
+TEST_CASE("a Location names the host that a proxy's clients know") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto put = couch.put(
+      "/db/a", "{}", {{"Host", "inner:5984"}, {"X-Forwarded-Host", "db.example.com"}, {"X-Forwarded-Proto", "https"}});
+  CHECK(put.header("Location") == "https://db.example.com/db/a");
+  const auto ssl = couch.put("/db/b", "{}", {{"Host", "inner:5984"}, {"X-Forwarded-Ssl", "on"}});
+  CHECK(ssl.header("Location") == "https://inner:5984/db/b");
+  const auto other = couch.put("/db/c", "{}", {{"Host", "inner:5984"}, {"X-Forwarded-Proto", "ftp"}});
+  CHECK(other.header("Location") == "http://inner:5984/db/c");
+}
+
+TEST_CASE("an unknown path of the server is no database") {
+  CouchApiFixture couch;
+  for (const auto* path : {"/_foo", "/_foo/bar", "/_foo/_bar", "/_foo/_all_docs", "/_node/_local/_foo/bar"}) {
+    const auto got = couch.get(path);
+    CHECK(got.status == 404);
+    CHECK(text(got.json(), "reason").starts_with("There is no such endpoint: /_"));
+  }
+  CHECK(couch.post("/_foo", "{}").status == 404);
+  CHECK(text(couch.put("/_foo").json(), "error") == "illegal_database_name");
+  CHECK(couch.post("/_all_dbs", "{}").status == 405);
+}
