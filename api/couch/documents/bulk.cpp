@@ -61,6 +61,7 @@ Task<Expected<Reply>> bulk_docs(Call& call) {
 // The edits of a batch. Each document must be in the partition and occur only once.
 Expected<std::vector<storage::DocumentWrite>> batch_writes(const Call& call, BulkRequest request) {
   const auto& partition = call.path("partition");
+  if (!request.refused.empty()) return std::unexpected(std::move(request.refused.begin()->second));
   if (!request.new_edits) {
     return fail(ErrorCode::bad_request, "`new_edits: false` is not possible in an atomic batch.");
   }

@@ -11,11 +11,25 @@
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 #include "partitioning/throughput/request_charge.h"
+#include "query/json/parsed_document.h"
 #include "query/json/split.h"
 
 namespace octavo::api::couch {
 
 namespace {
+
+// The id of a document that cannot be parsed. Error if it is no JSON object or its id is no string: without an id, its
+// row would say nothing to the client.
+Expected<ParsedDocument> only_id_of(std::string_view json) {
+  OCTAVO_TRY(const auto value, query::parse_json(json));
+  if (!value.is_object()) return fail(ErrorCode::bad_request, "Document must be a JSON object");
+  ParsedDocument document;
+  if (const auto* id = value.get_object().if_contains("_id")) {
+    if (!id->is_string()) return fail(ErrorCode::bad_request, "Document id must be a string", "illegal_docid");
+    document.id.emplace(id->get_string());
+  }
+  return document;
+}
 
 Expected<BulkRequest> parse(std::string_view body, const config::Settings& settings) {
   OCTAVO_TRY(const auto members, query::split_object(body));
@@ -40,13 +54,19 @@ Expected<BulkRequest> parse(std::string_view body, const config::Settings& setti
   request.documents.reserve(parts.size());
   std::size_t revisions = 0;
   for (const auto part : parts) {
-    OCTAVO_TRY(auto document, parse_document(part, settings.document_bytes_max));
-    revisions += document.history.size();
+    auto document = parse_document(part, settings.document_bytes_max);
+    if (!document) {
+      auto only_id = only_id_of(part);
+      if (!only_id) return std::unexpected(std::move(document).error());
+      request.refused.emplace(request.documents.size(), std::move(document).error());
+      document = std::move(only_id);
+    }
+    revisions += document->history.size();
     if (revisions > kRevisionsPerRequestMax) {
       return fail(ErrorCode::too_large, "The documents have more than " + std::to_string(kRevisionsPerRequestMax) +
                                             " revisions in `_revisions`; send fewer at a time.");
     }
-    request.documents.push_back(std::move(document));
+    request.documents.push_back(*std::move(document));
   }
   return request;
 }
@@ -86,9 +106,8 @@ struct BulkWork {
   }
 };
 
-// Sorts the documents into ordinary and local writes. Errors that refuse the whole request occur here, before the first
-// write.
-Expected<BulkWork> sort_out(const partitioning::Database& database, BulkRequest& request) {
+// Sorts the documents into ordinary and local writes, and those that are refused.
+BulkWork sort_out(const partitioning::Database& database, BulkRequest& request) {
   const auto count = request.documents.size();
   BulkWork work;
   work.results.resize(count);
@@ -99,14 +118,25 @@ Expected<BulkWork> sort_out(const partitioning::Database& database, BulkRequest&
     auto& document = request.documents[i];
     auto& result = work.results[i];
     result.id = document.id ? *document.id : new_uuid();
-    OCTAVO_TRY_VOID(check_id(result.id, database));
+    if (const auto refused = request.refused.find(i); refused != request.refused.end()) {
+      result.outcome = std::move(refused->second);
+      continue;
+    }
+    if (auto checked = check_id(result.id, database); !checked) {
+      result.outcome = std::move(checked).error();
+      continue;
+    }
     if (is_local_id(result.id)) {
       work.locals.push_back(i);
       continue;
     }
-    OCTAVO_TRY(auto write, make_write(result.id, std::move(document), request.new_edits));
-    if (write.replicated) result.sent = write.history.front();
-    work.writes.push_back(std::move(write));
+    auto write = make_write(result.id, std::move(document), request.new_edits);
+    if (!write) {
+      result.outcome = std::move(write).error();
+      continue;
+    }
+    if (write->replicated) result.sent = write->history.front();
+    work.writes.push_back(*std::move(write));
     work.targets.push_back(database.target_of(result.id));
     work.positions.push_back(i);
   }
@@ -148,14 +178,12 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
   const bool many = request.documents.size() > inline_documents_max;
   auto& engine = call.services.engine;
   auto sort = [&] { return sort_out(*call.database, request); };
-  Expected<BulkWork> sorted;
+  BulkWork work;
   if (many) {
-    sorted = co_await engine.workers().run_patiently(std::move(sort));
+    work = co_await engine.workers().run_patiently(std::move(sort));
   } else {
-    sorted = sort();
+    work = sort();
   }
-  if (!sorted) co_return std::unexpected(std::move(sorted).error());
-  BulkWork& work = *sorted;
 
   std::size_t kept = 0;
   std::optional<query::IndexAllowance> allowance;

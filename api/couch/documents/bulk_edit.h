@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +18,7 @@ namespace octavo::api::couch {
 /// The parsed body of such a request.
 struct BulkRequest {
   std::vector<ParsedDocument> documents;  ///< in the order sent; ids not yet checked
+  std::map<std::size_t, Error> refused;   ///< why documents could not be parsed, by position; they have only an id
   bool new_edits = true;
 };
 
@@ -24,7 +27,8 @@ struct BulkRequest {
 inline constexpr std::size_t inline_documents_max = 1000;
 
 /// Reads `{"docs":[…],"new_edits":…}` without building a JSON tree; large bodies are read on a worker.
-/// Errors, with CouchDB's texts: bad_request, and those of parse_document: one invalid document refuses the request.
+/// A document with an error of parse_document affects only its own row. Errors of the whole request, with CouchDB's
+/// texts: bad_request, also for a document that is no JSON object or whose id is no string; too_large.
 Task<Expected<BulkRequest>> parse_bulk_request(const Call& call);
 
 /// A document's outcome: its new revision, the edit number of a local document, or why it was not written.
@@ -36,7 +40,8 @@ struct BulkResult {
   BulkOutcome outcome;
 };
 
-/// Writes all documents independently of each other; returns the results in order. Documents without an id get one.
+/// Writes all documents independently of each other; returns the results in order, those of refused documents among
+/// them. Documents without an id get one.
 Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest request);
 
 /// `{"ok":true,"id":…,"rev":…}` or `{"id":…,"error":…,"reason":…}`.

@@ -51,10 +51,19 @@ describe('bulk calls', () => {
     expectError(await bulk({ docs: [1] }), 400, 'bad_request', 'Document must be a JSON object');
     expectError(await bulk({ docs: [], new_edits: 'x' }), 400, 'bad_request', '`new_edits` parameter must be a boolean.');
     expectError(await bulk([]), 400, 'bad_request', 'Request body must be a JSON object');
-    expectError(await bulk({ docs: [{ _id: '_bad' }] }), 400, 'illegal_docid');
+    expectError(await bulk({ docs: [{ _id: 5 }] }), 400, 'illegal_docid', 'Document id must be a string');
     expectError(await server.post(`/${db}/_bulk_docs`, '{"docs":[]}', { headers: { 'Content-Type': 'text/plain' } }), 415,
       'bad_content_type', 'Content-Type must be application/json');
     assert.deepEqual(expectStatus(await bulk({ docs: [] }), 201), []);
+  });
+
+  test('an error in one document of _bulk_docs affects only its row', async () => {
+    const docs = [{ _id: 'with-file', _attachments: { a: { data: 'aA==' } } }, { _id: 'plain' }, { _id: '_bad' }, { _id: 'bad', _foo: 1 }];
+    const rows = expectStatus(await bulk({ docs }), 201);
+    assert.deepEqual(rows.map((row) => [row.id, row.error]),
+      [['with-file', 'not_implemented'], ['plain', undefined], ['_bad', 'illegal_docid'], ['bad', 'doc_validation']]);
+    expectStatus(await server.get(`/${db}/plain`), 200);
+    expectStatus(await server.get(`/${db}/with-file`), 404);
   });
 
   test('_bulk_docs takes thousands of documents', async () => {

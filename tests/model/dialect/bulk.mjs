@@ -18,7 +18,18 @@ function parseBulk(request) {
     );
   }
   if (typeof newEdits !== 'boolean') throw badRequest('`new_edits` parameter must be a boolean.');
-  return { newEdits, documents: docs.map(parseDocument) };
+  return { newEdits, documents: docs.map(parseOrRefuse) };
+}
+
+/// A document whose error can be told by its id is refused alone.
+function parseOrRefuse(doc) {
+  try {
+    return parseDocument(doc);
+  } catch (error) {
+    const named = isObject(doc) && (doc._id === undefined || typeof doc._id === 'string');
+    if (!(error instanceof Refusal) || !named) throw error;
+    return { id: doc._id, refusal: error };
+  }
 }
 
 /// The row of one document: what `run` returns as its revision, or why it was refused.
@@ -34,23 +45,26 @@ function attempt(id, run, sent) {
 export function bulkDocs({ request, database, generatedId }) {
   request.requireJsonType();
   const { newEdits, documents } = parseBulk(request);
-  documents.forEach((document, i) => {
+  const unfit = documents.map((document, i) => {
     document.id ??= generatedId(i);
-    checkId(document.id, database);
-    if (!newEdits && !isLocal(document.id)) needsRevision(document);
+    return attempt(document.id, () => {
+      if (document.refusal) throw document.refusal;
+      checkId(document.id, database);
+      if (!newEdits && !isLocal(document.id)) needsRevision(document);
+    });
   });
   // Validations see the documents as they were before the request, so there an edit cannot build on another one. Design
   // documents are not theirs to judge.
   const validated = newEdits && database.validates();
-  const refused = documents.map((document) => validated && !isLocal(document.id) && !isDesign(document.id)
-    ? attempt(document.id, () => database.check(document)) : { ok: true });
+  const refused = documents.map((document, i) => unfit[i].ok && validated && !isLocal(document.id) && !isDesign(document.id)
+    ? attempt(document.id, () => database.check(document)) : unfit[i]);
   // Local documents come after the others, and edits of one request in its order.
   const rows = [];
   const ordered = [...documents.keys()].sort((a, b) => isLocal(documents[a].id) - isLocal(documents[b].id));
   for (const i of ordered) {
     const document = documents[i];
-    if (isLocal(document.id)) rows[i] = attempt(document.id, () => `0-${database.writeLocal(document.id, document)}`);
-    else if (!refused[i].ok) rows[i] = refused[i];
+    if (!refused[i].ok) rows[i] = refused[i];
+    else if (isLocal(document.id)) rows[i] = attempt(document.id, () => `0-${database.writeLocal(document.id, document)}`);
     else if (newEdits) rows[i] = attempt(document.id, () => database.write(document));
     else rows[i] = attempt(document.id, () => database.graft(document), document.rev);
   }
@@ -61,6 +75,8 @@ export function bulkDocs({ request, database, generatedId }) {
 export function batch({ request, database, partition, generatedId }) {
   request.requireJsonType();
   const { newEdits, documents } = parseBulk(request);
+  const unfit = documents.find((document) => document.refusal);
+  if (unfit) throw unfit.refusal;
   if (!newEdits) throw badRequest('`new_edits: false` is not possible in an atomic batch.');
   const seen = new Set();
   documents.forEach((document, i) => {

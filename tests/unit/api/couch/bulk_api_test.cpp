@@ -44,6 +44,44 @@ TEST_CASE("one document that is none refuses the whole request") {
   CHECK(couch.get("/db/a").status == 404);
 }
 
+TEST_CASE("an error in one document of _bulk_docs affects only its row") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto post = couch.post("/db/_bulk_docs", R"({"docs":[{"_id":"a","_attachments":{"f":{"data":"aA=="}}},
+      {"_id":"b"},{"_id":"c","_foo":1},{"_id":"_d"},{"_id":"e","_rev":"x"}]})");
+  REQUIRE(post.status == 201);
+  const auto rows = post.json();
+  CHECK(text(rows.as_array()[0], "id") == "a");
+  CHECK(text(rows.as_array()[0], "error") == "not_implemented");
+  CHECK(text(rows.as_array()[1], "rev").starts_with("1-"));
+  CHECK(text(rows.as_array()[2], "error") == "doc_validation");
+  CHECK(text(rows.as_array()[3], "error") == "illegal_docid");
+  CHECK(text(rows.as_array()[4], "error") == "bad_request");
+  CHECK(couch.get("/db/b").status == 200);
+}
+
+TEST_CASE("replicated documents that cannot be stored are reported, and the others are stored") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto post = couch.post("/db/_bulk_docs", R"({"new_edits":false,"docs":[
+      {"_id":"a","_rev":"1-a","_attachments":{"f":{"stub":true}}},{"_id":"b","_rev":"1-b"},{"_id":"c"}]})");
+  REQUIRE(post.status == 201);
+  const auto rows = post.json();
+  REQUIRE(rows.as_array().size() == 2);
+  CHECK(text(rows.as_array()[0], "id") == "a");
+  CHECK(text(rows.as_array()[1], "id") == "c");
+  CHECK(text(couch.get("/db/b").json(), "_rev") == "1-b");
+}
+
+TEST_CASE("an error in one document refuses an atomic batch") {
+  CouchApiFixture couch;
+  couch.put("/db?partitioned=true");
+  const auto post = couch.post("/db/_partition/p/_batch", R"({"docs":[{"_id":"p:1"},{"_id":"p:2","_foo":1}]})");
+  CHECK(post.status == 400);
+  CHECK(text(post.json(), "error") == "doc_validation");
+  CHECK(couch.get("/db/p:1").status == 404);
+}
+
 TEST_CASE("_bulk_docs with new_edits=false keeps the revisions and reports only errors") {
   CouchApiFixture couch;
   couch.put("/db");
