@@ -68,6 +68,15 @@ class FollowedChanges final : public FollowedFeed {
   ChangesFeed feed_;
 };
 
+// A filter that reads the body checks it itself. For the other feeds, too, a body that makes no sense is an error.
+Expected<void> check_feed_body(const Request& request, const ChangesQuery& query) {
+  if (request.method != Method::post) return {};
+  OCTAVO_TRY_VOID(require_json_content_type(request));
+  if (request.body.empty() || query.filter == "_doc_ids" || query.filter == "_selector") return {};
+  OCTAVO_TRY_VOID(json_object_body(request));
+  return {};
+}
+
 // Runs on a worker if the filter in the request's body is large.
 Expected<std::unique_ptr<FollowedFeed>> parse_changes(const Call& call, ChangesQuery query,
                                                       std::optional<std::string> partition_key) {
@@ -76,7 +85,7 @@ Expected<std::unique_ptr<FollowedFeed>> parse_changes(const Call& call, ChangesQ
     OCTAVO_TRY_VOID(call.database->meter().admit_scan(call.scope_of(partition_key)));
   }
   if (is_users_database(*call.database)) OCTAVO_TRY_VOID(check_users_listing(call, "_changes"));
-  if (call.request.method == Method::post) OCTAVO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_TRY_VOID(check_feed_body(call.request, query));
   if (query.all_versions) return version_feed(call, std::move(query), std::move(partition_key));
   OCTAVO_TRY(const auto since, call.database->parse_sequence(query.since));
   OCTAVO_TRY(auto filter, ChangesFilter::create(call, query));

@@ -354,8 +354,9 @@ Expected<void> check_listing(const Call& call, const Listing& listing) {
 
 Expected<std::unique_ptr<SliceProducer>> parse_list(const Call& call, const Listing& listing,
                                                     const boost::json::object& body) {
-  OCTAVO_TRY(auto query, parse_all_docs_query(call.request));
-  OCTAVO_TRY(query, parse_all_docs_query(body, std::move(query)));
+  // As in CouchDB, the query string overrides the body here, but not the single `queries`.
+  OCTAVO_TRY(auto query, parse_all_docs_query(body, {}));
+  OCTAVO_TRY(query, parse_all_docs_query(call.request, std::move(query)));
   return std::make_unique<SingleReply>(make_list(call.database, listing, std::move(query)));
 }
 

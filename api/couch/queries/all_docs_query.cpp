@@ -62,12 +62,11 @@ std::optional<std::string_view> as_id(const boost::json::value& key) {
 
 }  // namespace
 
-Expected<AllDocsQuery> parse_all_docs_query(const Request& request) {
-  AllDocsQuery query;
+Expected<AllDocsQuery> parse_all_docs_query(const Request& request, AllDocsQuery base) {
   for (const auto& [name, value] : request.query) {
-    OCTAVO_TRY_VOID(read_parameter(name, ParameterValue(value), query));
+    OCTAVO_TRY_VOID(read_parameter(name, ParameterValue(value), base));
   }
-  return checked(std::move(query));
+  return checked(std::move(base));
 }
 
 Expected<AllDocsQuery> parse_all_docs_query(const boost::json::object& members, AllDocsQuery base) {

@@ -28,9 +28,9 @@ struct AllDocsQuery {
   std::uint64_t skip = 0;
 };
 
-/// Reads the query string; other members keep their defaults. Unknown parameters are ignored, as in CouchDB.
+/// Reads the query string; its parameters override those of `base`. Unknown parameters are ignored, as in CouchDB.
 /// Errors, with CouchDB's texts: query_parse_error, bad_request.
-Expected<AllDocsQuery> parse_all_docs_query(const Request& request);
+Expected<AllDocsQuery> parse_all_docs_query(const Request& request, AllDocsQuery base = {});
 /// Reads a JSON object (a POST body, or one of `queries`); its members override those of `base`.
 Expected<AllDocsQuery> parse_all_docs_query(const boost::json::object& members, AllDocsQuery base);
 

@@ -123,6 +123,7 @@ describe('_all_docs', () => {
 
   test('wrong parameters are refused', async () => {
     expectError(await server.get(`/${db}/_all_docs?limit=x`), 400, 'query_parse_error');
+    assert.equal(expectStatus(await server.post(`/${db}/_all_docs?limit=1`, { limit: 2 }), 200).rows.length, 1);
     expectError(await server.get(`/${db}/_all_docs?limit=-1`), 400, 'query_parse_error');
     expectError(await server.get(`/${db}/_all_docs?skip=-1`), 400, 'query_parse_error');
     expectError(await server.get(`/${db}/_all_docs?include_docs=maybe`), 400, 'query_parse_error');

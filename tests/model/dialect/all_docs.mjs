@@ -136,7 +136,7 @@ export function listDocuments({ request, database, name, partition }) {
   const listing = new Listing(database, name, partition);
   if (request.method === 'POST') request.requireJsonType();
   const fromBody = request.method === 'POST' ? request.jsonObject() : {};
-  const query = readParameters(Object.entries(fromBody), true, readParameters(request.query, false));
+  const query = readParameters(request.query, false, readParameters(Object.entries(fromBody), true));
   return new Reply(200, listing.run(query));
 }
 

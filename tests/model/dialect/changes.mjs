@@ -107,6 +107,8 @@ function functionOf(database, name, member, malformed) {
 export function changes({ request, database, partition }) {
   if (request.method === 'POST') request.requireJsonType();
   const query = parseQuery(request);
+  const readsBody = ['_doc_ids', '_selector'].includes(request.query.get('filter'));
+  if (request.method === 'POST' && request.body && !readsBody) request.jsonObject();
   const since = parseSince(request.query.get('since') ?? '0', database);
   const passes = parseFilter(request, database);
 

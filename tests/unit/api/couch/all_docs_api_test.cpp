@@ -110,6 +110,13 @@ TEST_CASE("keys shows deleted documents as such") {
   CHECK(ids(couch.get("/db/_all_docs").json()) == "b c d e");
 }
 
+TEST_CASE("parameters of the query string override members of the body") {
+  CouchApiFixture couch;
+  make_listed(couch);
+  CHECK(ids(couch.post("/db/_all_docs?limit=1", R"({"limit":3,"startkey":"c"})").json()) == "c");
+  CHECK(ids(couch.post("/db/_all_docs?startkey=\"d\"", R"({"limit":1,"startkey":"c"})").json()) == "d");
+}
+
 TEST_CASE("keys and a range exclude each other") {
   CouchApiFixture couch;
   make_listed(couch);

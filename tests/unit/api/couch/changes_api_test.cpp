@@ -182,6 +182,13 @@ TEST_CASE("_doc_ids keeps the named documents, by GET and by POST") {
   CHECK(couch.get("/db/_changes?filter=_doc_ids").status == 400);
 }
 
+TEST_CASE("a body of a feed must be a JSON object, or empty") {
+  CouchApiFixture couch;
+  make_edited(couch);
+  for (const auto* body : {"[]", "5", "{", "null", "{\"a\":}"}) CHECK(couch.post("/db/_changes", body).status == 400);
+  for (const auto* body : {"", "{}", "{\"other\":1}"}) CHECK(couch.post("/db/_changes", body).status == 200);
+}
+
 TEST_CASE("_selector keeps what matches") {
   CouchApiFixture couch;
   make_edited(couch);
