@@ -7,6 +7,7 @@
 #include "api/couch/call/document_id.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
+#include "api/couch/call/purged_infos.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/databases/properties.h"
 #include "api/couch/databases/routes.h"
@@ -21,10 +22,6 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr std::uint32_t kPurgedInfosLimitDefault = 1000;
-// Format (limit of purge infos in the catalog):
-//   area "purged_infos_limit", name instance tag   → decimal digits
-constexpr std::string_view kPurgedInfosLimitArea = "purged_infos_limit";
 constexpr std::int64_t kRevsLimitMax = 1'000'000;
 
 Reply ok_reply(int status) {
@@ -166,10 +163,9 @@ Task<Expected<Reply>> put_revs_limit(Call& call) {
 }
 
 Task<Expected<Reply>> get_purged_infos_limit(Call& call) {
-  auto& catalog = call.services.engine.catalog();
-  OCTAVO_CO_TRY(const auto fact, catalog.fact(kPurgedInfosLimitArea, call.database->instance_tag()));
+  OCTAVO_CO_TRY(const auto limit, purged_infos_limit(call.services.engine.catalog(), *call.database));
   Reply reply;
-  reply.body = fact ? *fact : std::to_string(kPurgedInfosLimitDefault);
+  append_json_number(reply.body, limit);
   reply.body += '\n';
   co_return reply;
 }
@@ -180,11 +176,18 @@ Task<Expected<Reply>> put_purged_infos_limit(Call& call) {
   if (!limit.is_int64() || limit.get_int64() <= 0) {
     co_return fail(ErrorCode::bad_request, "`purge_infos_limit` must be positive integer");
   }
-  const auto text = std::to_string(limit.get_int64());
+  const auto value = static_cast<std::uint64_t>(limit.get_int64());
   auto& catalog = call.services.engine.catalog();
-  auto work = [&] { return catalog.set_fact(kPurgedInfosLimitArea, call.database->instance_tag(), text); };
+  auto work = [&] { return set_purged_infos_limit(catalog, *call.database, value); };
   OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking(std::move(work)));
   co_return ok_reply(200);
+}
+
+Task<Expected<Reply>> get_purged_infos(Call& call) {
+  OCTAVO_CO_TRY(const auto infos, purged_infos(call.services.engine.catalog(), *call.database));
+  Reply reply;
+  reply.body = "{\"purged_infos\":" + infos + "}\n";
+  co_return reply;
 }
 
 // The reply does not wait for the compaction, which `_active_tasks` shows.
@@ -233,6 +236,7 @@ void add_database_routes(RouteList& routes) {
   routes.push_back({Method::put, "/{db}/_revs_limit", kAdmin, put_revs_limit});
   routes.push_back({Method::get, "/{db}/_purged_infos_limit", kMember, get_purged_infos_limit});
   routes.push_back({Method::put, "/{db}/_purged_infos_limit", kAdmin, put_purged_infos_limit});
+  routes.push_back({Method::get, "/{db}/_purged_infos", kAdmin, get_purged_infos});
   routes.push_back({Method::post, "/{db}/_compact", kAdmin, compact});
   routes.push_back({Method::post, "/{db}/_compact/{ddoc}", kAdmin, compact_design_document});
   routes.push_back({Method::post, "/{db}/_ensure_full_commit", kMember, ensure_full_commit});

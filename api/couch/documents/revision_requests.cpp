@@ -6,6 +6,7 @@
 
 #include "api/couch/auth/users_database.h"
 #include "api/couch/call/json_request.h"
+#include "api/couch/call/purged_infos.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/documents/bulk_handlers.h"
 #include "api/couch/documents/save.h"
@@ -168,6 +169,22 @@ Expected<std::vector<storage::PurgeRequest>> purge_requests(const boost::json::o
   return requests;
 }
 
+// The JSON objects by which `_purged_infos` reports what was purged.
+std::vector<std::string> infos_of(const std::vector<std::string>& ids,
+                                  const std::vector<std::vector<Revision>>& purged) {
+  std::vector<std::string> infos;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (purged[i].empty()) continue;
+    std::string info = "{\"id\":";
+    append_json_string(info, ids[i]);
+    info += ",\"revs\":";
+    append_list(info, purged[i]);
+    info += '}';
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
 }  // namespace
 
 Task<Expected<Reply>> revs_diff(Call& call) {
@@ -191,6 +208,14 @@ Task<Expected<Reply>> purge(Call& call) {
   std::vector<std::string> ids;
   for (const auto& request : requests) ids.push_back(request.id);
   OCTAVO_CO_TRY(const auto purged, co_await call.database->purge(std::move(requests)));
+  if (auto infos = infos_of(ids, purged); !infos.empty()) {
+    auto& engine = call.services.engine;
+    auto remember = [&engine, &call, infos = std::move(infos)] {
+      return add_purged_infos(engine.catalog(), *call.database, infos);
+    };
+    // The documents are gone, so an error here must not tell the client that they are not.
+    static_cast<void>(co_await engine.run_blocking(std::move(remember)));
+  }
 
   Reply reply;
   reply.status = 201;

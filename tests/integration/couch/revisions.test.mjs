@@ -217,6 +217,8 @@ describe('revision trees', () => {
     const one = await server.post(`/${db}/_purge`, { purged: [rev(2, 'c')] });
     assert.deepEqual(expectStatus(one, 201).purged, { purged: [rev(2, 'c')] });
     assert.equal((await get('purged'))._rev, rev(2, 'b'));
+    assert.deepEqual(expectStatus(await server.get(`/${db}/_purged_infos`), 200).purged_infos.at(-1),
+      { id: 'purged', revs: [rev(2, 'c')] });
     const two = await server.post(`/${db}/_purge`, { purged: [rev(2, 'b'), rev(9, 'f')], unknown: [rev(1, 'a')] });
     assert.deepEqual(expectStatus(two, 201).purged, { purged: [rev(2, 'b')], unknown: [] });
     expectError(await server.get(`/${db}/purged`), 404, 'not_found', 'missing');

@@ -259,6 +259,25 @@ TEST_CASE("_missing_revs leaves out what is known") {
                       "\n");
 }
 
+TEST_CASE("_purged_infos shows what was purged, up to the limit") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  CHECK(couch.get("/db/_purged_infos").body == "{\"purged_infos\":[]}\n");
+  for (const std::string id : {"a", "b", "c"}) couch.put("/db/" + id + "?new_edits=false", R"({"_rev":"1-a"})");
+  couch.put("/db/_purged_infos_limit", "2");
+  couch.post("/db/_purge", R"({"a":["1-a"],"b":["1-a","1-x"],"none":["1-a"]})");
+  CHECK(couch.get("/db/_purged_infos").body ==
+        R"({"purged_infos":[{"id":"a","revs":["1-a"]},{"id":"b","revs":["1-a"]}]})"
+        "\n");
+  couch.post("/db/_purge", R"({"c":["1-a"]})");
+  CHECK(couch.get("/db/_purged_infos").body ==
+        R"({"purged_infos":[{"id":"b","revs":["1-a"]},{"id":"c","revs":["1-a"]}]})"
+        "\n");
+  couch.del("/db");
+  couch.put("/db");
+  CHECK(couch.get("/db/_purged_infos").body == "{\"purged_infos\":[]}\n");
+}
+
 TEST_CASE("_purge removes a document without a trace") {
   CouchApiFixture couch;
   couch.put("/db");
