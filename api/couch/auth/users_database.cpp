@@ -19,7 +19,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t password_bytes_max = 16 * 1024;
-constexpr std::string_view replicator_database = "_replicator";
 
 std::unexpected<Error> forbidden(std::string reason) {
   return fail(ErrorCode::forbidden, std::move(reason));
@@ -193,8 +192,16 @@ bool is_users_database(const partitioning::Database& database) {
   return database.name() == kUsersDatabase;
 }
 
+bool is_replicator_database(const partitioning::Database& database) {
+  return database.name() == kReplicatorDatabase;
+}
+
+bool is_system_database(const partitioning::Database& database) {
+  return is_users_database(database) || is_replicator_database(database);
+}
+
 Expected<void> ensure_system_databases(partitioning::Engine& engine) {
-  for (const std::string_view name : {kUsersDatabase, replicator_database}) {
+  for (const std::string_view name : {kUsersDatabase, kReplicatorDatabase}) {
     const auto known = engine.open_database(name);
     if (known) continue;
     if (known.error().code != ErrorCode::not_found) return std::unexpected(known.error());
@@ -236,7 +243,7 @@ Expected<void> check_user_document_read(const Call& call, std::string_view id) {
   return fail(ErrorCode::not_found, "");
 }
 
-Expected<void> check_users_listing(const Call& call, std::string_view endpoint) {
+Expected<void> check_system_listing(const Call& call, std::string_view endpoint) {
   if (is_admin(call)) return {};
   return forbidden("Only admins can access " + std::string(endpoint) + " of system databases.");
 }

@@ -12,9 +12,18 @@
 namespace octavo::api::couch {
 
 inline constexpr std::string_view kUsersDatabase = "_users";
+inline constexpr std::string_view kReplicatorDatabase = "_replicator";
 inline constexpr std::string_view kUserIdPrefix = "org.couchdb.user:";
 
+/// Why requests to replicate are refused.
+inline constexpr std::string_view kNoReplicator =
+    "This server does not replicate yet. Let a client replicate (PouchDB, or a program that reads _changes and writes "
+    "_bulk_docs), or another CouchDB that names this server as its source or target.";
+
 bool is_users_database(const partitioning::Database& database);
+bool is_replicator_database(const partitioning::Database& database);
+/// Whether only admins may list the documents: `_users` and `_replicator`, whose documents contain passwords.
+bool is_system_database(const partitioning::Database& database);
 
 /// Creates `_users` and `_replicator` if they are missing. Blocking; called once, before the listeners start.
 Expected<void> ensure_system_databases(partitioning::Engine& engine);
@@ -29,9 +38,9 @@ Task<Expected<std::string>> prepare_user_document(Call& call, std::string_view i
 /// Errors: not_found for other users' documents (their existence is not revealed), forbidden for design documents.
 Expected<void> check_user_document_read(const Call& call, std::string_view id);
 
-/// Checks that the user may list or follow documents of `_users` (`_all_docs`, `_changes`, `_find`, `_index`,
+/// Checks that the user may list or follow documents of a system database (`_all_docs`, `_changes`, `_find`, `_index`,
 /// `_design_docs`, `_local_docs`, `_purge`): only admins may. Error forbidden, which names `endpoint`, e.g.
 /// "_all_docs".
-Expected<void> check_users_listing(const Call& call, std::string_view endpoint);
+Expected<void> check_system_listing(const Call& call, std::string_view endpoint);
 
 }  // namespace octavo::api::couch

@@ -84,7 +84,7 @@ Expected<std::unique_ptr<FollowedFeed>> parse_changes(const Call& call, ChangesQ
   if (call.database->meter().is_limited()) {
     OCTAVO_TRY_VOID(call.database->meter().admit_scan(call.scope_of(partition_key)));
   }
-  if (is_users_database(*call.database)) OCTAVO_TRY_VOID(check_users_listing(call, "_changes"));
+  if (is_system_database(*call.database)) OCTAVO_TRY_VOID(check_system_listing(call, "_changes"));
   OCTAVO_TRY_VOID(check_feed_body(call.request, query));
   if (query.all_versions) return version_feed(call, std::move(query), std::move(partition_key));
   OCTAVO_TRY(const auto since, call.database->parse_sequence(query.since));

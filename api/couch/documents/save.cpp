@@ -54,7 +54,7 @@ Expected<storage::DocumentWrite> make_write(std::string id, ParsedDocument docum
 }
 
 bool needs_preparation(const Call& call, std::string_view id) {
-  return is_design_id(id) || is_users_database(*call.database);
+  return is_design_id(id) || is_system_database(*call.database);
 }
 
 Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write,
@@ -65,6 +65,9 @@ Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write,
     co_return fail(ErrorCode::forbidden, "You are not a db or server admin.");
   }
   if (is_design_id(write.id)) OCTAVO_CO_TRY_VOID(co_await check_design_document(call, write, allowance));
+  if (is_replicator_database(*call.database) && !is_design_id(write.id) && !write.deleted) {
+    co_return fail(ErrorCode::unsupported, std::string(kNoReplicator));
+  }
   if (is_users_database(*call.database)) {
     OCTAVO_CO_TRY(write.body, co_await prepare_user_document(call, write.id, write.deleted, std::move(write.body)));
   }

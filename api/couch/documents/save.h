@@ -21,7 +21,8 @@ Expected<std::optional<storage::Revision>> base_revision(const Request& request,
 Expected<storage::DocumentWrite> make_write(std::string id, ParsedDocument document, bool new_edits);
 
 /// The checks and changes before a document may be written: only admins of the database may write design documents,
-/// which must not define more indexes than the database can have; `_users` has its own rules, and passwords are hashed.
+/// which must not define more indexes than the database can have; `_users` has its own rules, and passwords are hashed;
+/// `_replicator` takes no replications, which nobody would carry out.
 /// Does nothing, and does not suspend, for ordinary documents. `allowance` belongs to the whole request and is empty
 /// before its first write.
 Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write,

@@ -1,4 +1,5 @@
-// Update functions of design documents. Also refuses shows, lists and rewrites, which CouchDB has deprecated.
+// Update functions of design documents. Also refuses shows, lists and rewrites, which CouchDB has deprecated, and
+// temporary views, which it has removed.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -198,6 +199,9 @@ Task<Expected<Reply>> list_is_gone(Call&) {
   return answer_gone(
       "List functions are not available: query the view and transform its rows in the client or a service.");
 }
+Task<Expected<Reply>> temporary_view_is_gone(Call&) {
+  return answer_gone("Temporary views are not supported: put the function into a design document, or use _find.");
+}
 Task<Expected<Reply>> rewrite_is_gone(Call&) {
   return answer_gone("Rewrites are not available: rewrite URLs in a reverse proxy.");
 }
@@ -211,6 +215,7 @@ void add_update_routes(RouteList& routes) {
     routes.push_back({method, kUpdate, Access::database_member, update_without_document});
     routes.push_back({method, kUpdateDocument, Access::database_member, update_document});
   }
+  routes.push_back({Method::post, "/{db}/_temp_view", Access::database_member, temporary_view_is_gone});
   struct Gone {
     std::string_view pattern;
     CouchHandler handler;

@@ -346,10 +346,10 @@ constexpr std::size_t kQueriesMax = 1000;
 
 Expected<void> check_listing(const Call& call, const Listing& listing) {
   if (listing.subset == Subset::partition) OCTAVO_TRY_VOID(check_partition_parameter(call));
-  if (!is_users_database(*call.database)) return {};
-  return check_users_listing(call, listing.subset == Subset::design  ? "_design_docs"
-                                   : listing.subset == Subset::local ? "_local_docs"
-                                                                     : "_all_docs");
+  if (!is_system_database(*call.database)) return {};
+  return check_system_listing(call, listing.subset == Subset::design  ? "_design_docs"
+                                    : listing.subset == Subset::local ? "_local_docs"
+                                                                      : "_all_docs");
 }
 
 Expected<std::unique_ptr<SliceProducer>> parse_list(const Call& call, const Listing& listing,

@@ -158,7 +158,7 @@ Expected<Reply> dry_run(const Call& call, const query::PreparedFind& find, const
 
 Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   const auto started = std::chrono::steady_clock::now();
-  if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_find"));
+  if (is_system_database(*call.database)) OCTAVO_CO_TRY_VOID(check_system_listing(call, "_find"));
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto most, max_request_charge(call.request));
   const bool dry = prefers(call.request, "dry-run");
@@ -203,7 +203,7 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
 }
 
 Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
-  if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_explain"));
+  if (is_system_database(*call.database)) OCTAVO_CO_TRY_VOID(check_system_listing(call, "_explain"));
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
   OCTAVO_CO_TRY(const auto choice, co_await query::choose_find(services->indexes(), services->feed_indexes(),

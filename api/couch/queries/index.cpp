@@ -168,7 +168,7 @@ Task<Expected<Reply>> delete_indexes(Call& call) {
 }
 
 Task<Expected<Reply>> list_indexes(Call& call) {
-  if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_index"));
+  if (is_system_database(*call.database)) OCTAVO_CO_TRY_VOID(check_system_listing(call, "_index"));
   const auto bad_parameters = [] {
     return error_reply(500, "invalid_list_index_params", "Index parameter ranges: limit > 1, skip > 0");
   };

@@ -223,7 +223,7 @@ Expected<std::string> run_search(partitioning::Database& database, query::FeedIn
 Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partition) {
   auto& database = *call.database;
   auto& engine = call.services.engine;
-  if (is_users_database(database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_search"));
+  if (is_system_database(database)) OCTAVO_CO_TRY_VOID(check_system_listing(call, "_search"));
   if (call.request.method == Method::post) OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   const auto scope = call.scope_of(partition);
   OCTAVO_CO_TRY_VOID(database.meter().admit_scan(scope));
@@ -301,7 +301,7 @@ Task<Expected<Reply>> search_partition(Call& call) {
 
 Task<Expected<Reply>> index_info(Call& call, bool size_only) {
   auto& database = *call.database;
-  if (is_users_database(database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_search_info"));
+  if (is_system_database(database)) OCTAVO_CO_TRY_VOID(check_system_listing(call, "_search_info"));
   OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
   co_return co_await call.services.engine.workers().run_blocking([&]() -> Expected<Reply> {
     OCTAVO_TRY(const auto found, find_index(database, services->feed_indexes(), call.path("ddoc"), call.path("index")));

@@ -167,7 +167,7 @@ Expected<Reply> dry_run(const Call& call, const sql::PreparedSql& prepared, cons
 
 Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
   const auto started = std::chrono::steady_clock::now();
-  if (is_users_database(*call.database)) OCTAVO_CO_TRY_VOID(check_users_listing(call, "_sql"));
+  if (is_system_database(*call.database)) OCTAVO_CO_TRY_VOID(check_system_listing(call, "_sql"));
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   const auto parse = [&call] {
     return parse_sql_request(call.request.body, call.services.settings.find_limit_default);

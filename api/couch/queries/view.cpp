@@ -122,7 +122,7 @@ Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
 
 Expected<void> check_view_access(const Call& call, bool partition) {
   if (partition) OCTAVO_TRY_VOID(check_partition_parameter(call));
-  if (is_users_database(*call.database)) return check_users_listing(call, "_view");
+  if (is_system_database(*call.database)) return check_system_listing(call, "_view");
   return {};
 }
 

@@ -12,6 +12,7 @@ void add_server_routes(RouteList& routes) {
   add_server_info_routes(routes);
   add_server_databases_routes(routes);
   add_server_node_routes(routes);
+  add_replication_routes(routes);
   add_server_config_routes(routes);
 }
 

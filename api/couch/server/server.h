@@ -17,6 +17,7 @@ void add_server_routes(RouteList& routes);
 void add_server_info_routes(RouteList& routes);       ///< server_info.cpp: /, /_up, /_ready, /_uuids, /_membership, …
 void add_server_databases_routes(RouteList& routes);  ///< server_databases.cpp: /_all_dbs, /_dbs_info
 void add_server_node_routes(RouteList& routes);       ///< server_node.cpp: /_node/{node}/…
+void add_replication_routes(RouteList& routes);       ///< replication.cpp: /_replicate, /_scheduler
 void add_server_config_routes(RouteList& routes);     ///< server_config.cpp: /_node/{node}/_config
 
 /// Error not_found unless `{node}` of the route names this server.

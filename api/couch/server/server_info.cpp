@@ -40,7 +40,7 @@ Task<Expected<Reply>> get_welcome(Call& call) {
   append_text_member(out, "version", couchdb_version);
   append_text_member(out, "git_sha", config::version());
   append_text_member(out, "uuid", uuid);
-  out += R"(,"features":["partitioned"],"vendor":{"name":"Octavo")";
+  out += R"(,"features":["partitioned","reshard","search"],"vendor":{"name":"Octavo")";
   append_text_member(out, "version", config::version());
   out += "}}";
   co_return reply;

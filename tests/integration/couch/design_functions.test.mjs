@@ -279,5 +279,6 @@ describe('what CouchDB has left behind', () => {
     expectError(await server.get(`/${db}/_design/old/_list/l/v`), 410, 'gone');
     expectError(await server.post(`/${db}/_design/old/_list/l/other/v`, {}), 410, 'gone');
     expectError(await server.get(`/${db}/_design/old/_rewrite/a/b`), 410, 'gone');
+    expectError(await server.post(`/${db}/_temp_view`, { map: 'function (doc) { emit(1); }' }), 410, 'gone');
   });
 });

@@ -16,7 +16,7 @@ describe('server endpoints', () => {
     assert.equal(reply.body.couchdb, 'Welcome');
     assert.match(reply.body.version, /^\d+\.\d+\.\d+/);
     assert.match(reply.body.uuid, /^[0-9a-f]{32}$/);
-    assert.ok(Array.isArray(reply.body.features));
+    assert.deepEqual(reply.body.features, ['partitioned', 'reshard', 'search']);
     assert.equal(typeof reply.body.vendor.name, 'string');
     assert.match(reply.headers['content-type'], /^application\/json/);
     assert.ok(reply.headers.server && reply.headers.date && reply.headers['x-couch-request-id']);
@@ -32,6 +32,18 @@ describe('server endpoints', () => {
     expectStatus(head, 200);
     assert.equal(head.text, '');
     assert.equal(head.headers['content-length'], get.headers['content-length']);
+  });
+
+  test('replication is refused by name, not accepted and forgotten', async () => {
+    const job = { source: 'alpha', target: 'beta' };
+    expectError(await server.post('/_replicate', job), 501, 'not_implemented', /does not replicate yet/);
+    expectError(await server.put('/_replicator/job', job), 501, 'not_implemented', /does not replicate yet/);
+    const rows = expectStatus(await server.post('/_replicator/_bulk_docs', { docs: [{ _id: 'job', ...job }] }), 201);
+    assert.equal(rows[0].error, 'not_implemented');
+    assert.deepEqual(expectStatus(await server.get('/_scheduler/jobs'), 200), { total_rows: 0, offset: 0, jobs: [] });
+    assert.deepEqual(expectStatus(await server.get('/_scheduler/docs/_replicator'), 200).docs, []);
+    expectStatus(await server.get('/_scheduler/docs/_replicator/job'), 404);
+    expectStatus(await server.put('/_replicator/_design/rules', { language: 'javascript' }), 201);
   });
 
   test('_up says ok', async () => {

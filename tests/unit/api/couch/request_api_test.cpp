@@ -57,6 +57,22 @@ TEST_CASE("a Location names the host that a proxy's clients know") {
   CHECK(other.header("Location") == "http://inner:5984/db/c");
 }
 
+TEST_CASE("documents that ask for a replication are refused") {
+  CouchApiFixture couch;
+  couch.put("/_replicator");
+  const auto put = couch.put("/_replicator/r", R"({"source":"a","target":"b"})");
+  CHECK(put.status == 501);
+  CHECK(text(put.json(), "reason").starts_with("This server does not replicate yet."));
+  CHECK(couch.put("/_replicator/_local/checkpoint", "{}").status == 201);
+  CHECK(couch.post("/_replicate", R"({"source":"a","target":"b"})").status == 501);
+}
+
+TEST_CASE("a temporary view is gone") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  CHECK(couch.post("/db/_temp_view", R"({"map":"function(d){}"})").status == 410);
+}
+
 TEST_CASE("an unknown path of the server is no database") {
   CouchApiFixture couch;
   for (const auto* path : {"/_foo", "/_foo/bar", "/_foo/_bar", "/_foo/_all_docs", "/_node/_local/_foo/bar"}) {

@@ -78,7 +78,7 @@ TEST_CASE("the welcome says what clients look for") {
   CHECK(welcome.at("couchdb") == "Welcome");
   CHECK(welcome.at("version") == "3.5.0");
   CHECK(welcome.at("uuid").as_string().size() == 32);
-  CHECK(welcome.at("features") == boost::json::array{"partitioned"});
+  CHECK(welcome.at("features") == boost::json::array{"partitioned", "reshard", "search"});
   CHECK(welcome.at("vendor").at("name") == "Octavo");
 }
 
@@ -330,6 +330,18 @@ TEST_CASE("what only admins may see is for server admins") {
   CHECK(access_of(Method::get, "/_node/{node}/_config") == Access::server_admin);
   CHECK(access_of(Method::get, "/_up") == Access::anyone);
   CHECK(access_of(Method::get, "/") == Access::anyone);
+}
+
+TEST_CASE("there is no replicator, and that is said") {
+  ServerFixture fixture;
+  TestRequest request(Method::post, "/_replicate");
+  const auto refused = fixture.auth.handle(server_routes(), "/_replicate", request, AuthFixture::server_admin());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::unsupported);
+  CHECK(refused.error().reason.find("_changes") != std::string::npos);
+  CHECK(fixture.json("/_scheduler/jobs", "/").at("jobs").as_array().empty());
+  CHECK(fixture.json("/_scheduler/docs", "/").at("total_rows") == 0);
+  CHECK_FALSE(fixture.get("/_scheduler/docs/{replicator}/{docid*}", "/"));
 }
 
 TEST_CASE("there is no web interface, and that is said") {

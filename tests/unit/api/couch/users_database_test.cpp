@@ -40,7 +40,7 @@ struct ReadFixture {
   }
   Expected<void> list(const UserContext& user, std::string_view endpoint) {
     const Call call{request.get(), services, user, auth.users(), {}};
-    return check_users_listing(call, endpoint);
+    return check_system_listing(call, endpoint);
   }
 };
 
