@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "api/http/request.h"
+#include "base/thread_ordinal.h"
 
 namespace prometheus {
 struct MetricFamily;
@@ -45,6 +46,39 @@ class OwnedCounter {
 
  private:
   std::atomic<std::uint64_t> value_{0};
+};
+
+/// What requests to the CouchDB API do, as its statistics count it.
+enum class Activity : std::uint8_t {
+  document_read,
+  document_write,   ///< each document, deletions included
+  document_insert,  ///< writes of documents that did not exist
+  local_document_write,
+  document_purge,
+  bulk_request,
+  view_read,
+  purge_request
+};
+inline constexpr std::size_t activity_kinds = 8;
+
+/// Counts activities on all threads. Threads seldom share a cache line.
+class ActivityCounts {
+ public:
+  void add(Activity kind, std::uint64_t n = 1) noexcept {
+    auto& slot = slots_[thread_ordinal() % slots_.size()];
+    slot.counts[static_cast<std::size_t>(kind)].fetch_add(n, std::memory_order_relaxed);
+  }
+  std::uint64_t total(Activity kind) const noexcept {
+    std::uint64_t sum = 0;
+    for (const auto& slot : slots_) sum += slot.counts[static_cast<std::size_t>(kind)].load(std::memory_order_relaxed);
+    return sum;
+  }
+
+ private:
+  struct alignas(64) Slot {
+    std::array<std::atomic<std::uint64_t>, activity_kinds> counts{};
+  };
+  std::array<Slot, 16> slots_;
 };
 
 /// The counts, summed over all I/O threads. Each number is exact, but they are not read at one instant.
@@ -101,6 +135,7 @@ class HttpMetrics {
   Shard& shard(std::size_t thread) { return *shards_[thread]; }
   const Shard& shard(std::size_t thread) const { return *shards_[thread]; }
   HttpSnapshot snapshot() const;
+  ActivityCounts& activity() { return activity_; }
 
   /// Adds other metrics, such as the engine's. This object keeps the collector until it is destroyed.
   void add_collector(Collector collector);
@@ -109,6 +144,7 @@ class HttpMetrics {
 
  private:
   std::vector<std::unique_ptr<Shard>> shards_;
+  ActivityCounts activity_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   mutable std::mutex collectors_mutex_;
   std::vector<Collector> collectors_;

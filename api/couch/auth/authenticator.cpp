@@ -214,6 +214,10 @@ bool Authenticator::accepts_jwt() const {
   return state_->jwt.enabled();
 }
 
+UserLookups Authenticator::user_lookups() const {
+  return state_->users.lookups();
+}
+
 void Authenticator::forget(std::string_view user_name) {
   state_->users.forget(user_name);
 }

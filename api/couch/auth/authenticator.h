@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/couch/auth/user_directory.h"
 #include "api/couch/call/call.h"
 #include "api/http/request.h"
 #include "config/settings.h"
@@ -47,6 +48,8 @@ class Authenticator {
   bool accepts_jwt() const;
   /// Discards what is remembered of a user. Call this when the user's document in `_users` changed.
   void forget(std::string_view user_name);
+  /// How users were found since the start, for statistics.
+  UserLookups user_lookups() const;
 
  private:
   struct State;

@@ -128,8 +128,10 @@ Expected<std::shared_ptr<const UserRecord>> UserDirectory::find(std::string_view
     const Entry* entry = slot.entries.find(name);
     if (entry != nullptr && entry->watermark == watermark && entry->instance_tag == instance_tag &&
         entry->admins_version == admins_version && now - entry->read_at < recheck_after) {
+      ++slot.lookups.hits;
       return entry->record;
     }
+    ++slot.lookups.misses;
   }
 
   std::optional<UserRecord> record;
@@ -151,6 +153,16 @@ Expected<std::shared_ptr<const UserRecord>> UserDirectory::find(std::string_view
   const std::lock_guard lock(slot.mutex);
   slot.entries.insert(std::string(name), Entry{shared, std::string(instance_tag), watermark, admins_version, now});
   return shared;
+}
+
+UserLookups UserDirectory::lookups() const {
+  UserLookups sum;
+  for (const Slot& slot : slots_) {
+    const std::lock_guard lock(slot.mutex);
+    sum.hits += slot.lookups.hits;
+    sum.misses += slot.lookups.misses;
+  }
+  return sum;
 }
 
 void UserDirectory::forget(std::string_view name) {

@@ -33,6 +33,12 @@ struct UserRecord {
 /// document.
 std::optional<UserRecord> parse_user_document(std::string_view name, std::string_view body);
 
+/// How often a cached user was current, and how often it had to be read.
+struct UserLookups {
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;
+};
+
 /// All users by name in their current state: the admins, and the documents of `_users`.
 ///
 /// Thread-safe. Each thread caches the users that it read last. An entry is valid as long as neither `_users` nor the
@@ -50,6 +56,7 @@ class UserDirectory {
   /// nullptr if there is no such user. Reads one document on a cache miss. Errors: those of the storage.
   Expected<std::shared_ptr<const UserRecord>> find(std::string_view name);
   void forget(std::string_view name);
+  UserLookups lookups() const;
 
  private:
   struct Entry {
@@ -60,8 +67,9 @@ class UserDirectory {
     std::chrono::steady_clock::time_point read_at;
   };
   struct alignas(64) Slot {
-    std::mutex mutex;
+    mutable std::mutex mutex;
     BoundedCache<std::string, Entry, TextHash> entries{1024};
+    UserLookups lookups;
   };
 
   Expected<std::optional<UserRecord>> read_document(partitioning::Database& users, std::string_view name) const;

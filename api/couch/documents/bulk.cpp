@@ -12,6 +12,7 @@
 #include "api/couch/documents/save.h"
 #include "api/couch/documents/validation.h"
 #include "api/couch/server/server.h"
+#include "api/http/metrics.h"
 #include "base/json_writer.h"
 #include "partitioning/throughput/request_charge.h"
 
@@ -40,6 +41,7 @@ std::string render(const std::vector<BulkResult>& results, bool errors_only) {
 
 Task<Expected<Reply>> bulk_docs(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  call.services.metrics.activity().add(Activity::bulk_request);
   OCTAVO_CO_TRY(auto request, co_await parse_bulk_request(call));
   const bool new_edits = request.new_edits;
   OCTAVO_CO_TRY(auto results, co_await write_each(call, std::move(request)));
@@ -152,6 +154,7 @@ Task<Expected<Reply>> batch(Call& call) {
     call.charge(target, written[i] ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
                                    : partitioning::charge_of_miss());
     if (written[i]) {
+      count_write(call, *written[i]);
       results[i].outcome = written[i]->revision;
     } else {
       results[i].outcome = std::move(written[i]).error();

@@ -7,6 +7,7 @@
 #include "api/couch/documents/saved_reply.h"
 #include "api/couch/documents/validation.h"
 #include "api/couch/server/server.h"
+#include "api/http/metrics.h"
 #include "api/http/worker_bodies.h"
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"
@@ -205,6 +206,7 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
   for (const auto& write : work.writes) body_bytes.push_back(write.body.size());
   auto written = co_await call.database->write(work.targets, std::move(work.writes));
   for (std::size_t i = 0; i < written.size(); ++i) {
+    if (written[i]) count_write(call, *written[i]);
     if (!written[i] && written[i].error().code == ErrorCode::throttled) continue;
     call.charge(work.targets[i], written[i] ? partitioning::charge_of_write({body_bytes[i], written[i]->index_rows})
                                             : partitioning::charge_of_miss());
@@ -229,6 +231,7 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
     write.body = std::move(request.documents[i].body);
     auto edit = co_await call.database->write_local(std::move(write));
     if (edit) {
+      call.services.metrics.activity().add(Activity::local_document_write);
       results[i].outcome = request.documents[i].deleted ? std::uint64_t{0} : *edit;
     } else {
       results[i].outcome = std::move(edit).error();

@@ -9,6 +9,7 @@
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/documents/document_handlers.h"
 #include "api/couch/documents/open_revisions.h"
+#include "api/http/metrics.h"
 #include "api/http/worker_bodies.h"
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"
@@ -219,6 +220,7 @@ Task<Expected<Reply>> get_document(Call& call) {
     reply = co_await call.services.engine.workers().run_patiently(std::move(again));
   }
   if (!reply) co_return std::unexpected(std::move(reply).error());
+  call.services.metrics.activity().add(Activity::document_read);
   co_return **std::move(reply);
 }
 

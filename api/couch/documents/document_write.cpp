@@ -7,6 +7,7 @@
 #include "api/couch/documents/saved_reply.h"
 #include "api/couch/documents/validation.h"
 #include "api/couch/server/server.h"
+#include "api/http/metrics.h"
 #include "api/http/worker_bodies.h"
 #include "base/json_writer.h"
 
@@ -68,6 +69,7 @@ Task<Expected<Reply>> write_local(Call& call, DocumentTarget target, ParsedDocum
   // As in CouchDB, there is no precondition: the last writer wins, and the new revision number follows the `_rev` sent.
   write.base_edit = document.local_edit.value_or(0);
   OCTAVO_CO_TRY(const auto edit, co_await call.database->write_local(target, std::move(write)));
+  call.services.metrics.activity().add(Activity::local_document_write);
   Reply reply;
   reply.status = document.deleted ? 200 : 201;
   append_saved_local(reply.body, target.id(), document.deleted ? 0 : edit);

@@ -10,6 +10,7 @@
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/documents/bulk_handlers.h"
 #include "api/couch/documents/save.h"
+#include "api/http/metrics.h"
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 
@@ -208,7 +209,9 @@ Task<Expected<Reply>> purge(Call& call) {
   std::vector<std::string> ids;
   for (const auto& request : requests) ids.push_back(request.id);
   OCTAVO_CO_TRY(const auto purged, co_await call.database->purge(std::move(requests)));
+  call.services.metrics.activity().add(Activity::purge_request);
   if (auto infos = infos_of(ids, purged); !infos.empty()) {
+    call.services.metrics.activity().add(Activity::document_purge, infos.size());
     auto& engine = call.services.engine;
     auto remember = [&engine, &call, infos = std::move(infos)] {
       return add_purged_infos(engine.catalog(), *call.database, infos);

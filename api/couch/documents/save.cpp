@@ -9,6 +9,7 @@
 #include "api/couch/auth/users_database.h"
 #include "api/couch/call/document_id.h"
 #include "api/couch/documents/validation.h"
+#include "api/http/metrics.h"
 #include "partitioning/throughput/request_charge.h"
 
 namespace octavo::api::couch {
@@ -81,6 +82,12 @@ Error in_couch_words(Error error, std::string_view id) {
   return error;
 }
 
+void count_write(const Call& call, const storage::WrittenDocument& written) {
+  auto& activity = call.services.metrics.activity();
+  activity.add(Activity::document_write);
+  if (written.created) activity.add(Activity::document_insert);
+}
+
 void forget_user(Call& call, std::string_view id) {
   if (id.starts_with(kUserIdPrefix)) call.services.authenticator.forget(id.substr(kUserIdPrefix.size()));
 }
@@ -108,6 +115,7 @@ Task<Expected<storage::Revision>> save(Call& call, partitioning::DocumentTarget 
     co_return std::unexpected(in_couch_words(std::move(result).error(), target.id()));
   }
   call.charge(target, partitioning::charge_of_write({body_bytes, result->index_rows}));
+  count_write(call, *result);
   if (is_users_database(*call.database)) forget_user(call, target.id());
   co_return replicated ? *replicated : result->revision;
 }

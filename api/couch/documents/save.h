@@ -35,6 +35,8 @@ bool needs_preparation(const Call& call, std::string_view id);
 Task<Expected<storage::Revision>> save(Call& call, partitioning::DocumentTarget target, storage::DocumentWrite write);
 /// The error of a write with CouchDB's text.
 Error in_couch_words(Error error, std::string_view id);
+/// Counts a written document in the server's statistics.
+void count_write(const Call& call, const storage::WrittenDocument& written);
 /// Must be called for each document of `_users` that was written.
 void forget_user(Call& call, std::string_view id);
 

@@ -12,6 +12,7 @@
 #include "api/couch/queries/routes.h"
 #include "api/couch/queries/view_query.h"
 #include "api/couch/queries/view_reply.h"
+#include "api/http/metrics.h"
 #include "base/json_writer.h"
 #include "partitioning/engine.h"
 #include "query/collation/collation.h"
@@ -163,6 +164,7 @@ Expected<void> check_same_partition(const std::optional<std::string>& of_path, c
 template <bool partition>
 Task<Expected<Reply>> query_view(Call& call) {
   OCTAVO_CO_TRY_VOID(check_view_access(call, partition));
+  call.services.metrics.activity().add(Activity::view_read);
   auto base = base_query(call, partition);
   if (call.request.method == Method::post) {
     OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
@@ -199,6 +201,7 @@ Expected<ViewRequest> parse_queries(const Call& call, const boost::json::object&
 template <bool partition>
 Task<Expected<Reply>> query_view_several_times(Call& call) {
   OCTAVO_CO_TRY_VOID(check_view_access(call, partition));
+  call.services.metrics.activity().add(Activity::view_read);
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
   OCTAVO_CO_TRY(auto request, parse_queries(call, body, base_query(call, partition)));

@@ -1,8 +1,4 @@
 #include <array>
-#include <fstream>
-#include <sys/resource.h>
-#include <thread>
-#include <unistd.h>
 
 #include <boost/json.hpp>
 #include <openssl/crypto.h>
@@ -11,6 +7,7 @@
 
 #include "api/couch/call/json_reply.h"
 #include "api/couch/server/server.h"
+#include "api/couch/server/statistics.h"
 #include "api/http/metrics.h"
 #include "config/version.h"
 #include "storage/lmdb/store.h"
@@ -32,74 +29,14 @@ Task<Expected<Reply>> get_node(Call& call) {
   co_return json_reply(json::object{{"name", node_name}});
 }
 
-json::object counter(std::uint64_t value, std::string_view description) {
-  return {{"value", value}, {"type", "counter"}, {"desc", description}};
-}
-
-json::object gauge(std::uint64_t value, std::string_view description) {
-  return {{"value", value}, {"type", "gauge"}, {"desc", description}};
-}
-
-/// The upper bound, in ms, of the bucket that contains the quantile `fraction`. The last bucket has no upper bound, so
-/// its lower bound is returned.
-double percentile_ms(const HttpSnapshot& snapshot, double fraction) {
-  const double wanted = fraction * static_cast<double>(snapshot.requests);
-  double seen = 0;
-  for (std::size_t i = 0; i < latency_bounds_us.size(); ++i) {
-    seen += static_cast<double>(snapshot.latency_buckets[i]);
-    if (seen >= wanted) return static_cast<double>(latency_bounds_us[i].count()) / 1000;
-  }
-  return static_cast<double>(latency_bounds_us.back().count()) / 1000;
-}
-
-json::object latency(const HttpSnapshot& snapshot) {
-  json::array percentiles;
-  for (const int percent : {50, 75, 90, 95, 99}) {
-    percentiles.push_back(json::array{percent, percentile_ms(snapshot, percent / 100.0)});
-  }
-  percentiles.push_back(json::array{999, percentile_ms(snapshot, 0.999)});
-  const double mean_ms = snapshot.requests == 0 ? 0.0
-                                                : static_cast<double>(snapshot.latency_sum_us) / 1000 /
-                                                      static_cast<double>(snapshot.requests);
-  return {
-      {"value",
-       json::object{{"n", snapshot.requests}, {"arithmetic_mean", mean_ms}, {"percentile", std::move(percentiles)}}},
-      {"type", "histogram"},
-      {"desc", "length of a request inside the server, in milliseconds"}};
-}
-
-/// The counters in CouchDB's structure and with its names; only those that exist here.
-json::object statistics(const HttpSnapshot& snapshot) {
-  json::object methods;
-  for (std::size_t i = 0; i < method_kinds; ++i) {
-    const std::string name(to_string(static_cast<Method>(i)));
-    methods[name] = counter(snapshot.requests_by_method[i], "number of HTTP " + name + " requests");
-  }
-  json::object statuses;
-  for (std::size_t status = 0; status < snapshot.replies_by_status.size(); ++status) {
-    const std::uint64_t count = snapshot.replies_by_status[status];
-    const std::string name = std::to_string(status);
-    if (count > 0) statuses[name] = counter(count, "number of HTTP " + name + " responses");
-  }
-  json::object httpd{{"requests", counter(snapshot.requests, "number of HTTP requests")},
-                     {"clients_requesting_changes", gauge(snapshot.streams_open, "number of streamed replies open")},
-                     {"requests_in_flight", gauge(snapshot.requests_in_flight, "number of requests being answered")},
-                     {"requests_rejected", counter(snapshot.requests_rejected, "number of requests refused, overload")},
-                     {"connections_open", gauge(snapshot.connections_open, "number of open connections")}};
-  return {{"couchdb", json::object{{"httpd", std::move(httpd)},
-                                   {"httpd_request_methods", std::move(methods)},
-                                   {"httpd_status_codes", std::move(statuses)},
-                                   {"request_time", latency(snapshot)}}}};
-}
-
 Task<Expected<Reply>> get_stats(Call& call) {
   OCTAVO_CO_TRY_VOID(check_metrics_access(call));
-  co_return json_reply(statistics(call.services.metrics.snapshot()));
+  co_return json_reply(server_statistics(call));
 }
 
 Task<Expected<Reply>> get_stats_below(Call& call) {
   OCTAVO_CO_TRY_VOID(check_metrics_access(call));
-  const json::value all = statistics(call.services.metrics.snapshot());
+  const json::value all = server_statistics(call);
   const json::value* at = &all;
   const std::string& path = call.path("path");
   for (std::size_t begin = 0; begin <= path.size();) {
@@ -111,42 +48,9 @@ Task<Expected<Reply>> get_stats_below(Call& call) {
   co_return json_reply(*at);
 }
 
-std::uint64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::uint64_t total_pages = 0;
-  std::uint64_t resident_pages = 0;
-  file >> total_pages >> resident_pages;
-  return resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
-std::uint64_t thread_count() {
-  std::ifstream file("/proc/self/status");
-  for (std::string word; file >> word;) {
-    if (word == "Threads:") {
-      std::uint64_t count = 0;
-      file >> count;
-      return count;
-    }
-  }
-  return 0;
-}
-
-json::object system_facts(const HttpSnapshot& snapshot) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return {{"uptime", snapshot.uptime_s.count()},
-          {"memory", json::object{{"resident", resident_bytes()}}},
-          {"context_switches", usage.ru_nvcsw + usage.ru_nivcsw},
-          {"io_input", snapshot.bytes_received},
-          {"io_output", snapshot.bytes_sent},
-          {"os_proc_count", 1},
-          {"process_count", thread_count()},
-          {"cpu_count", std::thread::hardware_concurrency()}};
-}
-
 Task<Expected<Reply>> get_system(Call& call) {
   OCTAVO_CO_TRY_VOID(check_metrics_access(call));
-  co_return json_reply(system_facts(call.services.metrics.snapshot()));
+  co_return json_reply(system_facts(call));
 }
 
 Task<Expected<Reply>> get_prometheus(Call& call) {
@@ -154,6 +58,7 @@ Task<Expected<Reply>> get_prometheus(Call& call) {
   Reply reply;
   reply.content_type = prometheus_content_type;
   reply.body = call.services.metrics.render_prometheus();
+  append_couchdb_metrics(reply.body, call);
   co_return reply;
 }
 

@@ -73,6 +73,24 @@ TEST_CASE("a temporary view is gone") {
   CHECK(couch.post("/db/_temp_view", R"({"map":"function(d){}"})").status == 410);
 }
 
+TEST_CASE("statistics count what requests do") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a", "{}");
+  couch.get("/db/a");
+  couch.get("/db/missing");
+  couch.post("/db/_bulk_docs", R"({"docs":[{"_id":"a"},{"_id":"b"},{"_id":"_local/c"}]})");
+  couch.put("/db/_local/d", "{}");
+  const auto value = [&](const std::string& path) {
+    return couch.get("/_node/_local/_stats/couchdb/" + path + "/value").body;
+  };
+  CHECK(value("database_reads") == "1\n");
+  CHECK(value("document_writes") == "2\n");
+  CHECK(value("document_inserts") == "2\n");
+  CHECK(value("local_document_writes") == "2\n");
+  CHECK(value("httpd/bulk_requests") == "1\n");
+}
+
 TEST_CASE("an unknown path of the server is no database") {
   CouchApiFixture couch;
   for (const auto* path : {"/_foo", "/_foo/bar", "/_foo/_bar", "/_foo/_all_docs", "/_node/_local/_foo/bar"}) {

@@ -235,6 +235,39 @@ TEST_CASE("statistics are found by their path") {
                           {{"node", "_local"}, {"path", "couchdb/httpd/requests/value/x"}}));
 }
 
+TEST_CASE("statistics that monitoring programs of CouchDB read are there from the start") {
+  ServerFixture fixture;
+  const auto couchdb = fixture.json("/_node/{node}/_stats", "/", local_node).at("couchdb");
+  for (const auto* name : {"auth_cache_hits", "auth_cache_misses", "database_reads", "database_writes",
+                           "document_inserts", "document_writes", "open_databases", "open_os_files"}) {
+    CHECK(couchdb.at(name).at("value").is_number());
+  }
+  for (const auto* name : {"bulk_requests", "view_reads", "temporary_view_reads", "clients_requesting_changes"}) {
+    CHECK(couchdb.at("httpd").at(name).at("value").is_number());
+  }
+  CHECK(couchdb.at("httpd_status_codes").at("412").at("value") == 0);
+  CHECK(couchdb.at("httpd_request_methods").at("COPY").at("value") == 0);
+  CHECK(couchdb.at("open_databases").at("value").to_number<int>() == 2);
+  const auto system = fixture.json("/_node/{node}/_system", "/", local_node);
+  CHECK(system.at("run_queue") == 0);
+  CHECK(system.at("message_queues").as_object().empty());
+}
+
+TEST_CASE("Prometheus gets the statistics under CouchDB's names, too") {
+  ServerFixture fixture;
+  const auto body = fixture.get("/_node/{node}/_prometheus", "/", local_node)->body;
+  for (const auto* line :
+       {"# TYPE couchdb_httpd_requests_total counter\ncouchdb_httpd_requests_total 0\n",
+        "# TYPE couchdb_open_databases gauge\ncouchdb_open_databases 2\n",
+        "\ncouchdb_httpd_request_methods{method=\"COPY\"} 0\n", "\ncouchdb_httpd_status_codes{code=\"404\"} 0\n",
+        "\ncouchdb_document_purges_total 0\n", "# TYPE couchdb_request_time_seconds summary\n",
+        "\ncouchdb_request_time_seconds{quantile=\"0.999\"} ", "\ncouchdb_request_time_seconds_count 0\n",
+        "\ncouchdb_auth_cache_requests_total ", "\ncouchdb_uptime_seconds "}) {
+    INFO(line);
+    CHECK(body.find(line) != std::string::npos);
+  }
+}
+
 TEST_CASE("the system, versions and Prometheus endpoints answer") {
   ServerFixture fixture;
   CHECK(fixture.json("/_node/{node}/_system", "/", local_node).at("memory").at("resident").as_int64() > 0);
