@@ -131,13 +131,16 @@ std::vector<Setting> make_table() {
       secret(text("auth", "cookie_secret", &Draft::cookie_secret,
                   "Signs cookie sessions; none = made at random and kept in the data folder"),
              "COUCHDB_SECRET"),
-      list("auth", "jwt_required_claims", &Draft::jwt_required_claims, "Claims that a JWT must carry, such as `exp`"),
+      list("auth", "jwt_required_claims", &Draft::jwt_required_claims,
+           "Claims that a JWT must carry, such as `exp`, or `iss=https://login.example.com` for one value"),
+      text("auth", "jwt_roles_claim_path", &Draft::jwt_roles_claim_path,
+           "Where a JWT has its roles, such as `resource_access.app.roles`; none = `_couchdb.roles`"),
       number("auth", "pbkdf2_iterations", &Draft::pbkdf2_iterations, {1'000, 10'000'000},
              "Work that goes into hashing a new password"),
 
       table("admins", &Draft::admins, "Admin name = password"),
       table("jwt_keys", &Draft::jwt_keys,
-            "`\"hs256:kid\"` = base64 secret; `\"rs256:kid\"`, `\"es256:kid\"` = PEM public key"),
+            "`\"hs256:kid\"` = base64 secret; `\"rs256:kid\"`, `\"es256:kid\"` = PEM public key; 384 and 512 likewise"),
 
       boolean("cosmos", "enabled", &Draft::cosmos_enabled, "Serve the Azure Cosmos DB API on a port of its own"),
       text("cosmos", "bind", &Draft::cosmos_bind, "IP address to listen on; none = that of `server.bind`"),

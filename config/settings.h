@@ -50,8 +50,9 @@ struct Settings {
   std::chrono::seconds session_timeout_s{600};
   std::string cookie_secret;  ///< empty = random, kept in the data folder
   std::vector<std::string> jwt_required_claims;
+  std::string jwt_roles_claim_path;  ///< empty = the claim `_couchdb.roles`
   std::map<std::string, std::string>
-      jwt_keys;  ///< "hs256:kid" → base64 secret; "rs256:kid", "es256:kid" → PEM public key
+      jwt_keys;  ///< "hs256:kid" → base64 secret; "rs256:kid", "es256:kid" → PEM public key; also 384 and 512
   std::uint32_t pbkdf2_iterations = 50'000;
 
   // [cosmos]

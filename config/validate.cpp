@@ -103,10 +103,14 @@ bool looks_like_base64(std::string_view text) {
 
 Checked check_jwt_keys(const Settings& settings) {
   for (const auto& [name, key] : settings.jwt_keys) {
-    const bool is_secret = name.starts_with("hs256:");
-    if (!is_secret && !name.starts_with("rs256:") && !name.starts_with("es256:")) {
+    const bool is_secret = name.starts_with("hs");
+    const std::string_view algorithm = std::string_view(name).substr(0, name.find(':'));
+    constexpr std::array<std::string_view, 9> algorithms{"hs256", "hs384", "hs512", "rs256", "rs384",
+                                                         "rs512", "es256", "es384", "es512"};
+    if (algorithm.size() == name.size() || std::ranges::find(algorithms, algorithm) == algorithms.end()) {
       return Failure(fmt::format(
-          "jwt_keys: {}: a name is an algorithm and a key id: \"hs256:kid\", \"rs256:kid\" or \"es256:kid\"",
+          "jwt_keys: {}: a name is an algorithm and a key id: \"hs256:kid\", \"rs256:kid\" or \"es256:kid\", or the "
+          "same with 384 or 512",
           quote(name)));
     }
     if (is_secret && !looks_like_base64(key)) {

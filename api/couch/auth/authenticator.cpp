@@ -97,8 +97,9 @@ Expected<std::unique_ptr<Authenticator>> Authenticator::create(const config::Set
   OCTAVO_TRY(auto keys, JwtKeys::load(settings.jwt_keys));
   OCTAVO_TRY(auto admins, reconcile_admins(settings, engine.catalog()));
   OCTAVO_TRY(auto secret, load_cookie_secret(settings, engine.catalog()));
-  auto state = std::make_unique<State>(settings, engine, std::move(admins), std::move(secret),
-                                       JwtVerifier(std::move(keys), settings.jwt_required_claims));
+  auto state = std::make_unique<State>(
+      settings, engine, std::move(admins), std::move(secret),
+      JwtVerifier(std::move(keys), settings.jwt_required_claims, settings.jwt_roles_claim_path));
   return std::unique_ptr<Authenticator>(new Authenticator(std::move(state)));
 }
 

@@ -1,6 +1,7 @@
 #include "api/couch/auth/jwt.h"
 
 #include <algorithm>
+#include <array>
 
 #include <boost/json.hpp>
 #include <openssl/bio.h>
@@ -16,7 +17,8 @@
 
 // Format (JSON Web Token):
 //   token     := header "." payload "." signature, each base64url without padding
-//   signature := HMAC-SHA-256 | RSASSA-PKCS1-v1_5 | r[32] s[32] over `header "." payload`
+//   signature := HMAC | RSASSA-PKCS1-v1_5 | r[n] s[n] over `header "." payload`, with SHA-256, SHA-384 or SHA-512;
+//                n is 32, 48 and 66 for the curves P-256, P-384 and P-521
 
 namespace octavo::api::couch {
 
@@ -24,10 +26,34 @@ namespace {
 
 constexpr std::size_t token_bytes_max = 64 * 1024;
 constexpr int rsa_bits_min = 2048;  // RFC 7518 section 3.3
-constexpr std::size_t es256_signature_bytes = 64;
 constexpr std::string_view default_key_id = "_default";
+constexpr std::string_view default_roles_claim = "_couchdb.roles";
+constexpr std::string_view key_names =
+    "must be named \"hs256:kid\", \"rs256:kid\" or \"es256:kid\", or the same with 384 or 512";
 
-enum class Algorithm : std::uint8_t { hs256, rs256, es256 };
+enum class Family : std::uint8_t { hmac, rsa, ecdsa };
+
+/// A signature algorithm of RFC 7518.
+struct Algorithm {
+  std::string_view name;    ///< as in a token's header
+  std::string_view prefix;  ///< of the names of its keys
+  Family family;
+  crypto::Digest digest;
+  const char* openssl_digest;
+  std::string_view curve = {};  ///< OpenSSL's short name
+  int coordinate_bytes = 0;     ///< of `r` and `s`
+};
+constexpr std::array algorithms{
+    Algorithm{"HS256", "hs256:", Family::hmac, crypto::Digest::sha256, "SHA256"},
+    Algorithm{"HS384", "hs384:", Family::hmac, crypto::Digest::sha384, "SHA384"},
+    Algorithm{"HS512", "hs512:", Family::hmac, crypto::Digest::sha512, "SHA512"},
+    Algorithm{"RS256", "rs256:", Family::rsa, crypto::Digest::sha256, "SHA256"},
+    Algorithm{"RS384", "rs384:", Family::rsa, crypto::Digest::sha384, "SHA384"},
+    Algorithm{"RS512", "rs512:", Family::rsa, crypto::Digest::sha512, "SHA512"},
+    Algorithm{"ES256", "es256:", Family::ecdsa, crypto::Digest::sha256, "SHA256", SN_X9_62_prime256v1, 32},
+    Algorithm{"ES384", "es384:", Family::ecdsa, crypto::Digest::sha384, "SHA384", SN_secp384r1, 48},
+    Algorithm{"ES512", "es512:", Family::ecdsa, crypto::Digest::sha512, "SHA512", SN_secp521r1, 66},
+};
 
 struct FreeKey {
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
@@ -44,23 +70,15 @@ struct FreeSignature {
   void operator()(ECDSA_SIG* signature) const { ECDSA_SIG_free(signature); }
 };
 
-std::optional<Algorithm> algorithm_from_name(std::string_view name) {
-  if (name == "HS256") return Algorithm::hs256;
-  if (name == "RS256") return Algorithm::rs256;
-  if (name == "ES256") return Algorithm::es256;
-  return std::nullopt;
+const Algorithm* algorithm_of_token(std::string_view name) {
+  const auto* found = std::ranges::find(algorithms, name, &Algorithm::name);
+  return found == algorithms.end() ? nullptr : found;
 }
 
-std::string_view key_prefix(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::hs256:
-      return "hs256:";
-    case Algorithm::rs256:
-      return "rs256:";
-    case Algorithm::es256:
-      return "es256:";
-  }
-  return "";
+const Algorithm* algorithm_of_key(std::string_view key_name) {
+  const auto* found = std::ranges::find_if(
+      algorithms, [&](const Algorithm& algorithm) { return key_name.starts_with(algorithm.prefix); });
+  return found == algorithms.end() ? nullptr : found;
 }
 
 std::unexpected<Error> malformed(std::string reason) {
@@ -81,33 +99,36 @@ std::string with_line_ends(std::string_view pem) {
   return out;
 }
 
-Expected<PublicKey> read_public_key(Algorithm algorithm, std::string_view text) {
+Expected<PublicKey> read_public_key(const Algorithm& algorithm, std::string_view text) {
   const std::string pem = with_line_ends(text);
   const std::unique_ptr<BIO, FreeBio> bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
   PublicKey key(bio ? PEM_read_bio_PUBKEY(bio.get(), nullptr, nullptr, nullptr) : nullptr);
   ERR_clear_error();
   if (!key) return malformed("is no PEM public key (-----BEGIN PUBLIC KEY-----)");
-  if (algorithm == Algorithm::rs256) {
+  if (algorithm.family == Family::rsa) {
     if (EVP_PKEY_get_base_id(key.get()) != EVP_PKEY_RSA) return malformed("is no RSA key");
     if (EVP_PKEY_get_bits(key.get()) < rsa_bits_min) return malformed("is shorter than 2048 bits");
     return key;
   }
   char group[64] = {};
   std::size_t size = 0;
-  const bool p256 = EVP_PKEY_get_base_id(key.get()) == EVP_PKEY_EC &&
-                    EVP_PKEY_get_group_name(key.get(), group, sizeof group, &size) == 1 &&
-                    std::string_view(group, size) == SN_X9_62_prime256v1;
-  if (!p256) return malformed("is no key on the curve P-256");
+  const bool on_curve = EVP_PKEY_get_base_id(key.get()) == EVP_PKEY_EC &&
+                        EVP_PKEY_get_group_name(key.get(), group, sizeof group, &size) == 1 &&
+                        std::string_view(group, size) == algorithm.curve;
+  if (!on_curve) {
+    const int bits = algorithm.coordinate_bytes == 66 ? 521 : algorithm.coordinate_bytes * 8;
+    return malformed("is no key on the curve P-" + std::to_string(bits));
+  }
   return key;
 }
 
 /// Converts an ECDSA signature from JOSE's form (r and s) to DER for OpenSSL. nullopt if it is malformed.
-std::optional<std::string> der_signature(std::string_view raw) {
-  if (raw.size() != es256_signature_bytes) return std::nullopt;
+std::optional<std::string> der_signature(std::string_view raw, int coordinate_bytes) {
+  if (raw.size() != 2 * static_cast<std::size_t>(coordinate_bytes)) return std::nullopt;
   const auto* bytes = reinterpret_cast<const unsigned char*>(raw.data());
   const std::unique_ptr<ECDSA_SIG, FreeSignature> signature(ECDSA_SIG_new());
-  BIGNUM* r = BN_bin2bn(bytes, 32, nullptr);
-  BIGNUM* s = BN_bin2bn(bytes + 32, 32, nullptr);
+  BIGNUM* r = BN_bin2bn(bytes, coordinate_bytes, nullptr);
+  BIGNUM* s = BN_bin2bn(bytes + coordinate_bytes, coordinate_bytes, nullptr);
   if (!signature || ECDSA_SIG_set0(signature.get(), r, s) != 1) {
     BN_free(r);
     BN_free(s);
@@ -121,10 +142,10 @@ std::optional<std::string> der_signature(std::string_view raw) {
   return out;
 }
 
-bool verify_signature(EVP_PKEY* key, std::string_view message, std::string_view signature) {
+bool verify_signature(EVP_PKEY* key, const char* digest, std::string_view message, std::string_view signature) {
   const std::unique_ptr<EVP_MD_CTX, FreeVerification> context(EVP_MD_CTX_new());
   const bool ok =
-      context && EVP_DigestVerifyInit_ex(context.get(), nullptr, "SHA256", nullptr, nullptr, key, nullptr) == 1 &&
+      context && EVP_DigestVerifyInit_ex(context.get(), nullptr, digest, nullptr, nullptr, key, nullptr) == 1 &&
       EVP_DigestVerify(context.get(), reinterpret_cast<const unsigned char*>(signature.data()), signature.size(),
                        reinterpret_cast<const unsigned char*>(message.data()), message.size()) == 1;
   ERR_clear_error();
@@ -181,16 +202,44 @@ Expected<void> check_required(const boost::json::object& claims, const std::vect
   return {};
 }
 
-Expected<JwtIdentity> read_identity(const boost::json::object& claims) {
+/// The names in a path such as `resource_access.app.roles`; `\.` is a dot in a name.
+std::vector<std::string> parse_claim_path(std::string_view text) {
+  std::vector<std::string> names(1);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] == '.') {
+      names.back() += text[++i];
+    } else if (text[i] == '.') {
+      names.emplace_back();
+    } else {
+      names.back() += text[i];
+    }
+  }
+  return names;
+}
+
+/// The claim at a path; nullptr if it is absent or null.
+const boost::json::value* find_nested(const boost::json::object& claims, const std::vector<std::string>& path) {
+  const boost::json::object* object = &claims;
+  const boost::json::value* value = nullptr;
+  for (const std::string& name : path) {
+    value = object == nullptr ? nullptr : find(*object, name);
+    if (value == nullptr) return nullptr;
+    object = value->if_object();
+  }
+  return value;
+}
+
+Expected<JwtIdentity> read_identity(const boost::json::object& claims, const std::vector<std::string>& roles_path) {
   JwtIdentity identity;
   const auto* subject = find(claims, "sub");
   if (subject == nullptr) return fail(ErrorCode::unauthorized, "Token missing sub claim.");
   if (!subject->is_string() || subject->get_string().empty()) return malformed("Invalid sub claim");
   identity.subject = subject->get_string();
-  if (const auto* roles = find(claims, "_couchdb.roles")) {
-    if (!roles->is_array()) return malformed("Invalid _couchdb.roles claim");
+  if (const auto* roles = find_nested(claims, roles_path)) {
+    const auto invalid_roles = [&] { return malformed("Invalid " + roles_path.back() + " claim"); };
+    if (!roles->is_array()) return invalid_roles();
     for (const auto& role : roles->get_array()) {
-      if (!role.is_string()) return malformed("Invalid _couchdb.roles claim");
+      if (!role.is_string()) return invalid_roles();
       identity.roles.emplace_back(role.get_string());
     }
   }
@@ -204,7 +253,7 @@ Expected<JwtIdentity> read_identity(const boost::json::object& claims) {
 }  // namespace
 
 struct JwtKeys::Key {
-  Algorithm algorithm;
+  const Algorithm* algorithm;
   std::string secret;
   PublicKey public_key;
 };
@@ -226,27 +275,27 @@ Expected<JwtKeys> JwtKeys::load(const std::map<std::string, std::string>& config
                    lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
     const auto bad = [&](const std::string& what) { return malformed("jwt_keys \"" + name + "\" " + what); };
     auto key = std::make_unique<Key>();
-    if (lower.size() <= 6 || lower[5] != ':') return bad("must be named \"hs256:kid\", \"rs256:kid\" or \"es256:kid\"");
-    if (lower.starts_with("hs256:")) {
-      key->algorithm = Algorithm::hs256;
+    key->algorithm = algorithm_of_key(lower);
+    if (key->algorithm == nullptr || lower.size() == key->algorithm->prefix.size()) return bad(std::string(key_names));
+    if (key->algorithm->family == Family::hmac) {
       auto secret = crypto::base64_decode(text);
       if (!secret || secret->empty()) return bad("is no base64 secret");
       key->secret = std::move(*secret);
-    } else if (lower.starts_with("rs256:") || lower.starts_with("es256:")) {
-      key->algorithm = lower[0] == 'r' ? Algorithm::rs256 : Algorithm::es256;
-      auto public_key = read_public_key(key->algorithm, text);
+    } else {
+      auto public_key = read_public_key(*key->algorithm, text);
       if (!public_key) return bad(public_key.error().reason);
       key->public_key = std::move(*public_key);
-    } else {
-      return bad("must be named \"hs256:kid\", \"rs256:kid\" or \"es256:kid\"");
     }
     keys.keys_.emplace(std::move(lower), std::move(key));
   }
   return keys;
 }
 
-JwtVerifier::JwtVerifier(JwtKeys keys, std::vector<std::string> required_claims)
-    : keys_(std::move(keys)), required_claims_(std::move(required_claims)) {}
+JwtVerifier::JwtVerifier(JwtKeys keys, std::vector<std::string> required_claims, std::string_view roles_claim_path)
+    : keys_(std::move(keys)),
+      required_claims_(std::move(required_claims)),
+      roles_path_(roles_claim_path.empty() ? std::vector{std::string(default_roles_claim)}
+                                           : parse_claim_path(roles_claim_path)) {}
 
 Expected<JwtIdentity> JwtVerifier::verify(std::string_view token, std::int64_t now_s) const {
   if (token.size() > token_bytes_max) return malformed("Malformed token");
@@ -264,12 +313,12 @@ Expected<JwtIdentity> JwtVerifier::verify(std::string_view token, std::int64_t n
   if (header.contains("crit")) return malformed("Invalid crit header parameter");
   const auto* alg = find(header, "alg");
   if (alg == nullptr) return malformed("Missing alg header parameter");
-  const auto algorithm = alg->is_string() ? algorithm_from_name(std::string_view(alg->get_string())) : std::nullopt;
-  if (!algorithm) return malformed("Invalid alg header parameter");
+  const auto* algorithm = alg->is_string() ? algorithm_of_token(std::string_view(alg->get_string())) : nullptr;
+  if (algorithm == nullptr) return malformed("Invalid alg header parameter");
   const auto* kid = find(header, "kid");
   if (kid != nullptr && !kid->is_string()) return malformed("Invalid kid header parameter");
   const std::string_view key_id = kid == nullptr ? default_key_id : std::string_view(kid->get_string());
-  const auto found = keys_.keys_.find(std::string(key_prefix(*algorithm)) + std::string(key_id));
+  const auto found = keys_.keys_.find(std::string(algorithm->prefix) + std::string(key_id));
   if (found == keys_.keys_.end()) return malformed("Unknown kid");
 
   // The payload is not parsed before its signature is verified.
@@ -277,18 +326,20 @@ Expected<JwtIdentity> JwtVerifier::verify(std::string_view token, std::int64_t n
   const std::string_view message = token.substr(0, second);
   const auto signature = crypto::base64url_decode(token.substr(second + 1));
   if (!signature) return malformed("Malformed token");
-  if (key.algorithm == Algorithm::hs256) {
-    if (!crypto::constant_time_equal(hmac(crypto::Digest::sha256, key.secret, message), *signature))
+  if (algorithm->family == Family::hmac) {
+    if (!crypto::constant_time_equal(hmac(algorithm->digest, key.secret, message), *signature))
       return malformed("Bad HMAC");
   } else {
-    const auto bytes = key.algorithm == Algorithm::es256 ? der_signature(*signature) : signature;
-    if (!bytes || !verify_signature(key.public_key.get(), message, *bytes)) return malformed("Bad signature");
+    const bool ecdsa = algorithm->family == Family::ecdsa;
+    const auto bytes = ecdsa ? der_signature(*signature, algorithm->coordinate_bytes) : signature;
+    const bool valid = bytes && verify_signature(key.public_key.get(), algorithm->openssl_digest, message, *bytes);
+    if (!valid) return malformed("Bad signature");
   }
 
   OCTAVO_TRY(const auto claims, decode_object(token.substr(first + 1, second - first - 1)));
   OCTAVO_TRY_VOID(check_required(claims, required_claims_));
   OCTAVO_TRY_VOID(check_times(claims, static_cast<double>(now_s)));
-  return read_identity(claims);
+  return read_identity(claims, roles_path_);
 }
 
 }  // namespace octavo::api::couch

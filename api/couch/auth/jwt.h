@@ -11,15 +11,15 @@
 
 #include "base/error.h"
 
-/// JSON Web Tokens (RFC 7519) signed by HS256, RS256 or ES256.
+/// JSON Web Tokens (RFC 7519) signed by HS256, RS256 or ES256, or the same with 384 or 512.
 namespace octavo::api::couch {
 
 /// Verification keys by algorithm and key id. The algorithm is part of a key's name, so a token cannot cause a public
 /// key to be used as an HMAC secret. Immutable after loading, thread-safe.
 class JwtKeys {
  public:
-  /// `configured`: "hs256:<kid>" → base64 secret; "rs256:<kid>", "es256:<kid>" → PEM public key. The key id `_default`
-  /// serves tokens without `kid`. Errors: bad_request, which names the key and the error.
+  /// `configured`: "hs256:<kid>" → base64 secret; "rs256:<kid>", "es256:<kid>" → PEM public key; and the same with 384
+  /// or 512. The key id `_default` serves tokens without `kid`. Errors: bad_request, which names the key and the error.
   static Expected<JwtKeys> load(const std::map<std::string, std::string>& configured);
 
   JwtKeys();
@@ -38,7 +38,7 @@ class JwtKeys {
 /// The identity in a valid token.
 struct JwtIdentity {
   std::string subject;                    ///< `sub`: the user's name, not empty
-  std::vector<std::string> roles;         ///< `_couchdb.roles`
+  std::vector<std::string> roles;         ///< the claim `_couchdb.roles`, or the configured one
   std::optional<std::int64_t> expires_s;  ///< `exp`
 };
 
@@ -46,7 +46,9 @@ struct JwtIdentity {
 class JwtVerifier {
  public:
   /// `required_claims`: `name` requires that the claim exists, `name=value` that it is this string.
-  JwtVerifier(JwtKeys keys, std::vector<std::string> required_claims);
+  /// `roles_claim_path`: where the roles are, such as `resource_access.app.roles`, with `\.` for a dot in a name;
+  /// empty: in the claim `_couchdb.roles`.
+  JwtVerifier(JwtKeys keys, std::vector<std::string> required_claims, std::string_view roles_claim_path = {});
 
   bool enabled() const { return !keys_.empty(); }
 
@@ -58,6 +60,7 @@ class JwtVerifier {
  private:
   JwtKeys keys_;
   std::vector<std::string> required_claims_;
+  std::vector<std::string> roles_path_;
 };
 
 }  // namespace octavo::api::couch

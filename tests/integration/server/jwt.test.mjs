@@ -14,7 +14,8 @@ const encode = (value) => Buffer.from(typeof value === 'string' ? value : JSON.s
 function sign(algorithm, claims, { kid = 'one', key, header = {} } = {}) {
   const input = `${encode({ typ: 'JWT', alg: algorithm, kid, ...header })}.${encode(claims)}`;
   let signature;
-  if (algorithm === 'HS256') signature = createHmac('sha256', key ?? secret).update(input).digest('base64url');
+  if (algorithm === 'HS512') signature = createHmac('sha512', key ?? secret).update(input).digest('base64url');
+  else if (algorithm === 'HS256') signature = createHmac('sha256', key ?? secret).update(input).digest('base64url');
   else if (algorithm === 'RS256') signature = createSign('sha256').update(input).sign(key ?? rsa.privateKey).toString('base64url');
   else if (algorithm === 'ES256') signature = createSign('sha256').update(input).sign({ key: key ?? ec.privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url');
   else signature = '';
@@ -31,6 +32,7 @@ jwt_required_claims = ["exp"]
 pbkdf2_iterations = 1000
 [jwt_keys]
 "hs256:one" = "${Buffer.from(secret).toString('base64')}"
+"hs512:one" = "${Buffer.from(secret).toString('base64')}"
 "rs256:one" = """${pem(rsa.publicKey)}"""
 "es256:one" = """${pem(ec.publicKey)}"""
 `,
@@ -40,7 +42,7 @@ pbkdf2_iterations = 1000
   const session = (token) => server.get('/_session', { auth: false, headers: { Authorization: `Bearer ${token}` } });
   const claims = (more = {}) => ({ sub: 'jane', exp: inSeconds(600), ...more });
 
-  for (const algorithm of ['HS256', 'RS256', 'ES256']) {
+  for (const algorithm of ['HS256', 'HS512', 'RS256', 'ES256']) {
     test(`${algorithm} tells who it is`, async () => {
       const body = expectStatus(await session(sign(algorithm, claims())), 200);
       assert.equal(body.userCtx.name, 'jane');

@@ -115,8 +115,11 @@ TEST_CASE("an empty admin password is refused") {
 TEST_CASE("JWT keys are checked for their algorithm and form") {
   Settings settings;
   settings.jwt_keys = {{"hs256:main", "c2VjcmV0"},
+                       {"hs512:main", "c2VjcmV0"},
                        {"rs256:main", "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----\n"}};
   CHECK(problem(settings) == "none");
+  settings.jwt_keys = {{"hs999:main", "c2VjcmV0"}};
+  CHECK_THAT(problem(settings), StartsWith("jwt_keys: \"hs999:main\": a name is an algorithm and a key id"));
   settings.jwt_keys = {{"main", "c2VjcmV0"}};
   CHECK_THAT(problem(settings), StartsWith("jwt_keys: \"main\": a name is an algorithm and a key id"));
   settings.jwt_keys = {{"hs256:main", "not base64!"}};

@@ -14,10 +14,14 @@
 
 namespace octavo::tests {
 
-inline std::string sign_hs256(std::string_view secret, std::string_view header, std::string_view payload) {
-  namespace crypto = octavo::crypto;
+inline std::string sign_hmac(crypto::Digest digest, std::string_view secret, std::string_view header,
+                             std::string_view payload) {
   const std::string message = crypto::base64url_encode(header) + "." + crypto::base64url_encode(payload);
-  return message + "." + crypto::base64url_encode(crypto::hmac(crypto::Digest::sha256, secret, message));
+  return message + "." + crypto::base64url_encode(crypto::hmac(digest, secret, message));
+}
+
+inline std::string sign_hs256(std::string_view secret, std::string_view header, std::string_view payload) {
+  return sign_hmac(crypto::Digest::sha256, secret, header, payload);
 }
 
 /// A key pair made for one test.
@@ -36,10 +40,9 @@ class SigningKey {
     return pem;
   }
 
-  std::string token(std::string_view header, std::string_view payload) const {
-    namespace crypto = octavo::crypto;
+  std::string token(std::string_view header, std::string_view payload, const char* digest = "SHA256") const {
     const std::string message = crypto::base64url_encode(header) + "." + crypto::base64url_encode(payload);
-    std::string signature = sign(message);
+    std::string signature = sign(message, digest);
     if (EVP_PKEY_get_base_id(key_.get()) == EVP_PKEY_EC) signature = raw_ecdsa(signature);
     return message + "." + crypto::base64url_encode(signature);
   }
@@ -47,9 +50,9 @@ class SigningKey {
  private:
   explicit SigningKey(EVP_PKEY* key) : key_(key, EVP_PKEY_free) {}
 
-  std::string sign(const std::string& message) const {
+  std::string sign(const std::string& message, const char* digest) const {
     EVP_MD_CTX* context = EVP_MD_CTX_new();
-    EVP_DigestSignInit_ex(context, nullptr, "SHA256", nullptr, nullptr, key_.get(), nullptr);
+    EVP_DigestSignInit_ex(context, nullptr, digest, nullptr, nullptr, key_.get(), nullptr);
     std::size_t size = 0;
     const auto* bytes = reinterpret_cast<const unsigned char*>(message.data());
     EVP_DigestSign(context, nullptr, &size, bytes, message.size());
@@ -60,13 +63,14 @@ class SigningKey {
     return signature;
   }
 
-  static std::string raw_ecdsa(const std::string& der) {
+  std::string raw_ecdsa(const std::string& der) const {
+    const int coordinate_bytes = (EVP_PKEY_get_bits(key_.get()) + 7) / 8;
     const auto* bytes = reinterpret_cast<const unsigned char*>(der.data());
     ECDSA_SIG* signature = d2i_ECDSA_SIG(nullptr, &bytes, static_cast<long>(der.size()));
-    std::string raw(64, '\0');
+    std::string raw(2 * static_cast<std::size_t>(coordinate_bytes), '\0');
     auto* out = reinterpret_cast<unsigned char*>(raw.data());
-    BN_bn2binpad(ECDSA_SIG_get0_r(signature), out, 32);
-    BN_bn2binpad(ECDSA_SIG_get0_s(signature), out + 32, 32);
+    BN_bn2binpad(ECDSA_SIG_get0_r(signature), out, coordinate_bytes);
+    BN_bn2binpad(ECDSA_SIG_get0_s(signature), out + coordinate_bytes, coordinate_bytes);
     ECDSA_SIG_free(signature);
     return raw;
   }

@@ -6,6 +6,7 @@
 
 using namespace octavo;
 using namespace octavo::crypto;
+using octavo::tests::sign_hmac;
 using octavo::tests::sign_hs256;
 using octavo::tests::SigningKey;
 
@@ -110,6 +111,48 @@ TEST_CASE("RS256 and ES256 tokens verify by their own keys only") {
   CHECK(error_of(tokens.verify(SigningKey::ec("P-256").token(es_header, payload), now)).reason == "Bad signature");
 }
 
+TEST_CASE("the algorithms with 384 and 512 bits verify by their own keys only") {
+  const auto rsa = SigningKey::rsa(2048);
+  const auto p384 = SigningKey::ec("P-384");
+  const auto p521 = SigningKey::ec("P-521");
+  const auto tokens = verifier({{"hs384:k", base64_encode(secret)},
+                                {"hs512:k", base64_encode(secret)},
+                                {"rs384:k", rsa.public_pem()},
+                                {"rs512:k", rsa.public_pem()},
+                                {"es384:k", p384.public_pem()},
+                                {"es512:k", p521.public_pem()}});
+  const auto header = [](const std::string& alg) { return R"({"alg":")" + alg + R"(","kid":"k"})"; };
+  const std::string payload = R"({"sub":"jan"})";
+
+  CHECK(tokens.verify(sign_hmac(Digest::sha384, secret, header("HS384"), payload), now));
+  CHECK(tokens.verify(sign_hmac(Digest::sha512, secret, header("HS512"), payload), now));
+  CHECK(tokens.verify(rsa.token(header("RS384"), payload, "SHA384"), now));
+  CHECK(tokens.verify(rsa.token(header("RS512"), payload, "SHA512"), now));
+  CHECK(tokens.verify(p384.token(header("ES384"), payload, "SHA384"), now));
+  CHECK(tokens.verify(p521.token(header("ES512"), payload, "SHA512"), now));
+
+  CHECK(error_of(tokens.verify(sign_hs256(secret, header("HS512"), payload), now)).reason == "Bad HMAC");
+  CHECK(error_of(tokens.verify(sign_hs256(secret, header("HS256"), payload), now)).reason == "Unknown kid");
+  CHECK(error_of(tokens.verify(rsa.token(header("RS512"), payload, "SHA256"), now)).reason == "Bad signature");
+  CHECK(error_of(tokens.verify(p384.token(header("ES512"), payload, "SHA512"), now)).reason == "Bad signature");
+}
+
+TEST_CASE("roles are read where the configured path leads") {
+  auto keys = JwtKeys::load({{"hs256:k", base64_encode(secret)}});
+  REQUIRE(keys);
+  const JwtVerifier tokens(std::move(*keys), {}, R"(resource_access.my\.app.roles)");
+  const auto verify = [&](const std::string& payload) {
+    return tokens.verify(sign_hs256(secret, hs256_header, payload), now);
+  };
+  const auto identity = verify(R"({"sub":"jan","resource_access":{"my.app":{"roles":["a"]}},"_couchdb.roles":["b"]})");
+  REQUIRE(identity);
+  CHECK(identity->roles == std::vector<std::string>{"a"});
+  CHECK(verify(R"({"sub":"jan","resource_access":{"my.app":5}})")->roles.empty());
+  CHECK(verify(R"({"sub":"jan","resource_access":[]})")->roles.empty());
+  CHECK(error_of(verify(R"({"sub":"jan","resource_access":{"my.app":{"roles":"a"}}})")).reason ==
+        "Invalid roles claim");
+}
+
 TEST_CASE("a token signed with a public key as HMAC secret is refused") {
   const auto rsa = SigningKey::rsa(2048);
   const auto tokens = verifier({{"rs256:k", rsa.public_pem()}});
@@ -119,7 +162,7 @@ TEST_CASE("a token signed with a public key as HMAC secret is refused") {
 
 TEST_CASE("a token without signature is refused, however the algorithm is spelled") {
   const auto tokens = hs256_verifier();
-  for (const std::string alg : {"none", "None", "NONE", "hs256", "HS512", ""}) {
+  for (const std::string alg : {"none", "None", "NONE", "hs256", "HS999", ""}) {
     const std::string header = R"({"alg":")" + alg + R"(","kid":"k"})";
     const std::string token = base64url_encode(header) + "." + base64url_encode(R"({"sub":"jan"})") + ".";
     INFO(alg);
@@ -225,13 +268,17 @@ TEST_CASE("unusable keys are refused when they are loaded") {
   };
   CHECK(reason("hs256:k", "not base64!") == "jwt_keys \"hs256:k\" is no base64 secret");
   CHECK(reason("hs256:k", "") == "jwt_keys \"hs256:k\" is no base64 secret");
-  CHECK(reason("k", "aGVsbG8=") == "jwt_keys \"k\" must be named \"hs256:kid\", \"rs256:kid\" or \"es256:kid\"");
-  CHECK(reason("hs512:k", "aGVsbG8=").ends_with("must be named \"hs256:kid\", \"rs256:kid\" or \"es256:kid\""));
+  for (const std::string name : {"k", "hs999:k", "hs256:", "hs256"}) {
+    CHECK(reason(name, "aGVsbG8=") == "jwt_keys \"" + name +
+                                          "\" must be named \"hs256:kid\", \"rs256:kid\" or \"es256:kid\", or the same "
+                                          "with 384 or 512");
+  }
   CHECK(reason("rs256:k", "nonsense").find("is no PEM public key") != std::string::npos);
   CHECK(reason("rs256:k", rfc_ec_key).ends_with("is no RSA key"));
   CHECK(reason("es256:k", rfc_rsa_key).ends_with("is no key on the curve P-256"));
   CHECK(reason("rs256:k", SigningKey::rsa(1024).public_pem()).ends_with("is shorter than 2048 bits"));
   CHECK(reason("es256:k", SigningKey::ec("P-384").public_pem()).ends_with("is no key on the curve P-256"));
+  CHECK(reason("es512:k", SigningKey::ec("P-384").public_pem()).ends_with("is no key on the curve P-521"));
 }
 
 TEST_CASE("a PEM key may be written on one line") {
