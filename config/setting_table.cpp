@@ -135,6 +135,9 @@ std::vector<Setting> make_table() {
            "Claims that a JWT must carry, such as `exp`, or `iss=https://login.example.com` for one value"),
       text("auth", "jwt_roles_claim_path", &Draft::jwt_roles_claim_path,
            "Where a JWT has its roles, such as `resource_access.app.roles`; none = `_couchdb.roles`"),
+      secret(text(
+          "auth", "proxy_secret", &Draft::proxy_secret,
+          "Shared with a proxy that names the user in `X-Auth-CouchDB-UserName`, with a token made by this secret")),
       number("auth", "pbkdf2_iterations", &Draft::pbkdf2_iterations, {1'000, 10'000'000},
              "Work that goes into hashing a new password"),
 

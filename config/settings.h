@@ -53,6 +53,7 @@ struct Settings {
   std::string jwt_roles_claim_path;  ///< empty = the claim `_couchdb.roles`
   std::map<std::string, std::string>
       jwt_keys;  ///< "hs256:kid" → base64 secret; "rs256:kid", "es256:kid" → PEM public key; also 384 and 512
+  std::string proxy_secret;  ///< of a proxy that authenticates users; empty = none does
   std::uint32_t pbkdf2_iterations = 50'000;
 
   // [cosmos]

@@ -120,8 +120,9 @@ Task<Expected<Reply>> CouchApi::dispatch(Call& call) {
         "(OCTAVO_ALLOWED_HOSTS).");
   }
   OCTAVO_CO_TRY(call.user, co_await services_.authenticator.authenticate(request));
-  // Browsers let any page send requests without credentials, and add cookies to them.
-  if ((call.user.name.empty() || call.user.method == "cookie") && cors_.is_foreign_write(request)) {
+  // Browsers let any page send requests without credentials, and add cookies to them. A proxy may know users by those.
+  const bool by_cookie = call.user.method == "cookie" || call.user.method == "proxy";
+  if ((call.user.name.empty() || by_cookie) && cors_.is_foreign_write(request)) {
     co_return fail(ErrorCode::forbidden,
                    "A page of another site may not write here: the header Origin does not name this server. If it "
                    "should, set cors.enabled and add the origin to cors.origins.");

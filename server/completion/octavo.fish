@@ -26,6 +26,8 @@ complete -c octavo -n '__fish_seen_subcommand_from serve' -l cookie-secret -x -d
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cookie-secret-file -r -F -d 'File that holds it'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l jwt-required-claims -x -d 'Claims that a JWT must carry, such as `exp`, or `iss=https://login.example.com` for one value'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l jwt-roles-claim-path -x -d 'Where a JWT has its roles, such as `resource_access.app.roles`; none = `_couchdb.roles`'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l proxy-secret -x -d 'Shared with a proxy that names the user in `X-Auth-CouchDB-UserName`, with a token made by this secret'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l proxy-secret-file -r -F -d 'File that holds it'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l pbkdf2-iterations -x -d 'Work that goes into hashing a new password (50000)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cosmos-enabled -d 'Serve the Azure Cosmos DB API on a port of its own (true)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cosmos-bind -x -d 'IP address to listen on; none = that of `server.bind`'

@@ -40,6 +40,8 @@ _octavo() {
             '*--cookie-secret-file[File that holds it]:value:_files' \
             '*--jwt-required-claims[Claims that a JWT must carry, such as `exp`, or `iss=https\://login.example.com` for one value]:value:' \
             '*--jwt-roles-claim-path[Where a JWT has its roles, such as `resource_access.app.roles`; none = `_couchdb.roles`]:value:' \
+            '*--proxy-secret[Shared with a proxy that names the user in `X-Auth-CouchDB-UserName`, with a token made by this secret]:value:' \
+            '*--proxy-secret-file[File that holds it]:value:_files' \
             '*--pbkdf2-iterations[Work that goes into hashing a new password (50000)]:value:' \
             '--cosmos-enabled[Serve the Azure Cosmos DB API on a port of its own (true)]' \
             '*--cosmos-bind[IP address to listen on; none = that of `server.bind`]:value:' \

@@ -1,5 +1,6 @@
 #include "api/couch/auth/authenticator.h"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 
@@ -8,6 +9,7 @@
 #include "api/couch/auth/password_checker.h"
 #include "api/couch/auth/session_cookie.h"
 #include "api/couch/auth/user_directory.h"
+#include "base/digest.h"
 #include "base/encoding.h"
 #include "base/thread_ordinal.h"
 #include "base/unix_time.h"
@@ -68,9 +70,12 @@ struct Authenticator::State {
         passwords(engine, server_settings.pbkdf2_iterations),
         cookie_secret(std::move(secret)),
         jwt(std::move(verifier)),
-        keyed_hash(crypto::random_bytes(32)) {}
+        keyed_hash(crypto::random_bytes(32)) {
+    if (!settings.proxy_secret.empty()) proxy_hash.emplace(settings.proxy_secret);
+  }
 
   Expected<std::optional<UserContext>> by_cookie(std::string_view value);
+  std::optional<UserContext> by_proxy(const Request& request) const;
   Expected<UserContext> by_jwt(std::string_view token);
   Expected<UserContext> anonymous(const Request& request) const;
 
@@ -88,6 +93,7 @@ struct Authenticator::State {
   std::string cookie_secret;
   JwtVerifier jwt;
   crypto::KeyedHash keyed_hash;
+  std::optional<crypto::KeyedHash> proxy_hash;  ///< makes the tokens of a trusted proxy
   VerifiedFingerprints verified_cookies;
   std::array<JwtSlot, 32> jwt_slots;
 };
@@ -124,6 +130,31 @@ Expected<std::optional<UserContext>> Authenticator::State::by_cookie(std::string
   return context_of(*user, "cookie");
 }
 
+// A proxy proves by a token, the HMAC of the user's name, that it shares the secret. As in CouchDB, the roles are not
+// part of the token, and a request with a wrong one is a request without it.
+std::optional<UserContext> Authenticator::State::by_proxy(const Request& request) const {
+  if (!proxy_hash) return std::nullopt;
+  const auto name = request.header("X-Auth-CouchDB-UserName");
+  const auto token = request.header("X-Auth-CouchDB-Token");
+  if (!name || name->empty() || !token) return std::nullopt;
+  const auto mac = proxy_hash->of_message(*name);
+  bool trusted = crypto::constant_time_equal(crypto::hex_encode({mac.data(), mac.size()}), *token);
+  if (!trusted && token->size() == 2 * crypto::digest_bytes(crypto::Digest::sha1)) {  // of an older proxy
+    const auto old_mac = crypto::hmac(crypto::Digest::sha1, settings.proxy_secret, *name);
+    trusted = crypto::constant_time_equal(crypto::hex_encode(old_mac), *token);
+  }
+  if (!trusted) return std::nullopt;
+  UserContext user{std::string(*name), {}, "proxy"};
+  std::string_view roles = request.header("X-Auth-CouchDB-Roles").value_or("");
+  while (!roles.empty()) {
+    const std::size_t comma = std::min(roles.find(','), roles.size());
+    const std::string_view role = trim_blanks(roles.substr(0, comma));
+    if (!role.empty()) user.roles.emplace_back(role);
+    roles.remove_prefix(std::min(comma + 1, roles.size()));
+  }
+  return user;
+}
+
 Expected<UserContext> Authenticator::State::by_jwt(std::string_view token) {
   const auto fingerprint = keyed_hash({token});
   const std::int64_t now = unix_now_s();
@@ -157,6 +188,7 @@ Task<Expected<UserContext>> Authenticator::authenticate(Request& request) {
     OCTAVO_CO_TRY(auto user, state_->by_cookie(*value));
     if (user) co_return std::move(*user);
   }
+  if (auto user = state_->by_proxy(request)) co_return std::move(*user);
   const auto header = request.header("Authorization");
   if (!header || header->empty()) co_return state_->anonymous(request);
   if (state_->jwt.enabled()) {
@@ -209,6 +241,10 @@ Expected<void> Authenticator::reload_admins(const config::Settings& settings) {
   OCTAVO_TRY(auto admins, reconcile_admins(settings, state_->catalog));
   state_->users.set_admins(std::move(admins));
   return {};
+}
+
+bool Authenticator::accepts_proxy() const {
+  return state_->proxy_hash.has_value();
 }
 
 bool Authenticator::accepts_jwt() const {

@@ -13,7 +13,8 @@
 
 namespace octavo::api::couch {
 
-/// Authenticates requests: Basic, session cookies, JWT; admins from the configuration, users from `_users`.
+/// Authenticates requests: Basic, session cookies, a trusted proxy, JWT; admins from the configuration, users from
+/// `_users`.
 /// Thread-safe. Verified passwords are remembered as keyed hashes, so PBKDF2 runs once per password, on a worker
 /// thread.
 class Authenticator {
@@ -44,6 +45,8 @@ class Authenticator {
   /// Replaces the admins by those of `settings`, as create() does; sessions of removed admins end. Blocking. On error
   /// (those of create()) the previous admins remain.
   Expected<void> reload_admins(const config::Settings& settings);
+  /// True if a proxy may authenticate users.
+  bool accepts_proxy() const;
   /// True if JWT keys are configured.
   bool accepts_jwt() const;
   /// Discards what is remembered of a user. Call this when the user's document in `_users` changed.

@@ -28,7 +28,7 @@ class Authenticator;
 struct UserContext {
   std::string name;
   std::vector<std::string> roles;
-  std::string_view method;  ///< "default", "cookie", "jwt", or "" for anonymous: `authenticated` in /_session
+  std::string_view method;  ///< "default", "cookie", "proxy", "jwt", or "" for anonymous: `authenticated` in /_session
   bool has_role(std::string_view role) const;
   bool is_server_admin() const { return has_role("_admin"); }
 };

@@ -139,6 +139,7 @@ Task<Expected<Reply>> get_session(Call& call) {
   append_name(reply.body, user.name);
   append_roles(reply.body, user.roles);
   reply.body += R"(},"info":{"authentication_handlers":["cookie",)";
+  if (call.services.authenticator.accepts_proxy()) reply.body += R"("proxy",)";
   if (call.services.authenticator.accepts_jwt()) reply.body += R"("jwt",)";
   reply.body += R"("default"])";
   if (!user.method.empty()) {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { credentials, eventually, expectError, expectStatus, patience, Server, sleep } from '../harness.mjs';
@@ -300,6 +301,23 @@ describe('a server that wants valid users', () => {
     const refused = await server.get('/', { auth: false });
     expectError(refused, 401, 'unauthorized', 'Authentication required.');
     expectStatus(await server.get('/'), 200);
+    await server.stop();
+  });
+});
+
+describe('a server behind a proxy that knows the users', () => {
+  test('believes the proxy by its token, and nobody else', async (t) => {
+    const server = await Server.startFor(t, { admin: true, config: '[auth]\nproxy_secret = "shared"\npbkdf2_iterations = 1000\n' });
+    const session = async (name, secret) => {
+      const token = createHmac('sha256', secret).update(name).digest('hex');
+      const headers = { 'X-Auth-CouchDB-UserName': name, 'X-Auth-CouchDB-Roles': 'staff,blogger', 'X-Auth-CouchDB-Token': token };
+      return expectStatus(await server.get('/_session', { auth: false, headers }), 200);
+    };
+    const known = await session('jane', 'shared');
+    assert.deepEqual(known.userCtx, { name: 'jane', roles: ['staff', 'blogger'] });
+    assert.equal(known.info.authenticated, 'proxy');
+    assert.ok(known.info.authentication_handlers.includes('proxy'));
+    assert.equal((await session('jane', 'guessed')).userCtx.name, null);
     await server.stop();
   });
 });

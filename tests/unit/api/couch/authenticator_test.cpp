@@ -377,6 +377,42 @@ TEST_CASE("a user of the users database opens a session") {
   CHECK(fixture.handle(routes, "/_session", request)->status == 200);
 }
 
+TEST_CASE("a proxy that shares the secret names the user and the roles") {
+  auto settings = AuthFixture::settings_with({{"admin", "secret"}});
+  settings.proxy_secret = "proxy secret";
+  AuthFixture fixture(settings);
+  CHECK(fixture.authenticator().accepts_proxy());
+  const auto token = [](crypto::Digest digest, std::string_view key, std::string_view name) {
+    return crypto::hex_encode(crypto::hmac(digest, key, name));
+  };
+  const auto by_proxy = [&](const std::string& name, const std::string& proof) {
+    TestRequest request;
+    request.header("X-Auth-CouchDB-UserName", name).header("X-Auth-CouchDB-Token", proof);
+    request.header("X-Auth-CouchDB-Roles", "staff, ,blogger");
+    return fixture.authenticate(request);
+  };
+  const auto user = by_proxy("jan", token(crypto::Digest::sha256, "proxy secret", "jan"));
+  REQUIRE(user);
+  CHECK(user->name == "jan");
+  CHECK(user->roles == std::vector<std::string>{"staff", "blogger"});
+  CHECK(user->method == "proxy");
+  CHECK(by_proxy("jan", token(crypto::Digest::sha1, "proxy secret", "jan"))->name == "jan");
+  CHECK(by_proxy("jan", token(crypto::Digest::sha256, "other", "jan"))->name.empty());
+  CHECK(by_proxy("eve", token(crypto::Digest::sha256, "proxy secret", "jan"))->name.empty());
+  CHECK(by_proxy("jan", "")->name.empty());
+  CHECK(by_proxy("", token(crypto::Digest::sha256, "proxy secret", ""))->name.empty());
+  CHECK(fixture.basic("admin", "secret"));
+}
+
+TEST_CASE("headers of a proxy mean nothing without a secret") {
+  AuthFixture fixture;
+  CHECK_FALSE(fixture.authenticator().accepts_proxy());
+  TestRequest request;
+  request.header("X-Auth-CouchDB-UserName", "jan");
+  request.header("X-Auth-CouchDB-Token", crypto::hex_encode(crypto::hmac(crypto::Digest::sha256, "", "jan")));
+  CHECK(fixture.authenticate(request)->name.empty());
+}
+
 TEST_CASE("a JWT identifies its user once keys are configured") {
   auto settings = AuthFixture::settings_with({{"admin", "secret"}});
   settings.jwt_keys = {{"hs256:_default", crypto::base64_encode("jwt secret")}};
