@@ -4,8 +4,10 @@
 
 #include "api/couch/auth/authenticator.h"
 #include "api/couch/auth/security.h"
+#include "api/couch/call/document_id.h"
 #include "api/couch/call/errors.h"
 #include "api/couch/changes/routes.h"
+#include "api/couch/cloudant/routes.h"
 #include "api/couch/databases/routes.h"
 #include "api/couch/documents/bulk_handlers.h"
 #include "api/couch/documents/document_handlers.h"
@@ -35,7 +37,13 @@ bool is_open_to_all(const Request& request) {
 }
 
 bool is_database_access(Access access) {
-  return access == Access::database_member || access == Access::database_admin;
+  return access != Access::anyone && access != Access::user && access != Access::server_admin;
+}
+
+// The access that a request needs. Local documents are the checkpoints of replicators.
+Access access_of(const Call& call, const Route& route) {
+  const bool document = route.access == Access::database_writer && route.pattern == "/{db}/{docid}";
+  return document && is_local_id(call.path("docid")) ? Access::database_replicator : route.access;
 }
 
 /// Clients behind proxies that let only GET and POST pass name the method in a header, in capitals as CouchDB demands.
@@ -80,6 +88,7 @@ RouteList all_routes() {
   add_procedure_routes(routes);
   add_search_routes(routes);
   add_reshard_routes(routes);
+  add_cloudant_routes(routes);
   return routes;
 }
 
@@ -165,7 +174,7 @@ Task<Expected<Reply>> CouchApi::dispatch(Call& call) {
     OCTAVO_CO_TRY(call.database, *std::move(found));
   }
   if (is_database_access(route.access)) {
-    OCTAVO_CO_TRY_VOID(check_access(route.access, call.user, call.database.get(), server_has_admins));
+    OCTAVO_CO_TRY_VOID(check_access(access_of(call, route), call.user, call.database.get(), server_has_admins));
   }
   co_return co_await route.handler(call);
 }

@@ -83,9 +83,10 @@ const allowed = {
   'api/couch/databases': 'api/couch/call api/couch/documents api/couch/server api/http api/models',
   'api/couch/functions': 'api/couch/auth api/couch/call api/couch/documents api/models api/scripts',
   'api/couch/queries': 'api/couch/auth api/couch/call api/couch/documents api/http api/models api/scripts',
+  'api/couch/cloudant': 'api/couch/auth api/couch/call api/couch/documents',
   'api/couch':
-    'api/couch/auth api/couch/call api/couch/changes api/couch/databases api/couch/documents api/couch/functions ' +
-    'api/couch/queries api/couch/server api/http',
+    'api/couch/auth api/couch/call api/couch/changes api/couch/cloudant api/couch/databases api/couch/documents ' +
+    'api/couch/functions api/couch/queries api/couch/server api/http',
   'server/http': '',
   'server/process': 'server/http',
   'server/connection': 'server/http server/process',

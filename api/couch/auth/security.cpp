@@ -1,6 +1,7 @@
 #include "api/couch/auth/security.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "api/couch/auth/authenticator.h"
@@ -42,6 +43,53 @@ Expected<SecurityList> read_list(const boost::json::value* value) {
   return list;
 }
 
+struct NamedPermission {
+  std::string_view name;
+  bool CloudantPermissions::* member;  ///< null: has no meaning here
+};
+constexpr std::array named_permissions{NamedPermission{"_reader", &CloudantPermissions::read},
+                                       NamedPermission{"_writer", &CloudantPermissions::write},
+                                       NamedPermission{"_replicator", &CloudantPermissions::replicate},
+                                       NamedPermission{"_design", &CloudantPermissions::write_designs},
+                                       NamedPermission{"_admin", &CloudantPermissions::administer},
+                                       NamedPermission{"_db_updates", nullptr},
+                                       NamedPermission{"_security", nullptr},
+                                       NamedPermission{"_shards", nullptr}};
+
+Expected<CloudantPermissions> read_permissions(std::string_view user, const boost::json::value& list) {
+  CloudantPermissions permissions;
+  if (!list.is_array()) {
+    return fail(ErrorCode::bad_request,
+                "The permissions of `" + std::string(user) + "` must be a JSON list of strings");
+  }
+  for (const auto& element : list.get_array()) {
+    const std::string_view name = element.is_string() ? std::string_view(element.get_string()) : std::string_view();
+    const auto* known = std::ranges::find(named_permissions, name, &NamedPermission::name);
+    if (known == named_permissions.end()) {
+      return fail(ErrorCode::bad_request, "`" + std::string(user) +
+                                              "` has an unknown permission: Cloudant's are _reader, _writer, "
+                                              "_replicator, _design, _admin, _db_updates, _security and _shards");
+    }
+    if (known->member != nullptr) permissions.*(known->member) = true;
+  }
+  return permissions;
+}
+
+Expected<void> read_cloudant(const boost::json::object& object, SecurityObject& security) {
+  const auto* permissions = object.if_contains("cloudant");
+  if (permissions == nullptr) return {};
+  if (!permissions->is_object()) {
+    return fail(ErrorCode::bad_request, "cloudant must be a JSON object: user names with lists of permissions");
+  }
+  auto& by_user = security.cloudant.emplace();
+  for (const auto& [user, list] : permissions->get_object()) {
+    OCTAVO_TRY(by_user[std::string(user)], read_permissions(user, list));
+  }
+  const auto* couchdb_only = object.if_contains("couchdb_auth_only");
+  if (couchdb_only != nullptr && couchdb_only->is_bool() && couchdb_only->get_bool()) security.cloudant.reset();
+  return {};
+}
+
 /// The security objects that a thread has parsed. The key is the address of the database's text. The entry owns the
 /// text too, so that the address is not reused for another one.
 struct ParsedSecurities {
@@ -71,6 +119,8 @@ std::unexpected<Error> refuse(const UserContext& user, std::string_view reason_f
   return fail(ErrorCode::forbidden, std::string(reason_for_known));
 }
 
+}  // namespace
+
 Task<Expected<Reply>> get_security(Call& call) {
   Reply reply;
   if (const auto text = call.database->security()) {
@@ -98,12 +148,19 @@ Task<Expected<Reply>> put_security(Call& call) {
   co_return reply;
 }
 
-}  // namespace
-
 bool SecurityList::admits(const UserContext& user) const {
   if (!user.name.empty() && std::ranges::binary_search(names, user.name)) return true;
   return std::ranges::any_of(user.roles,
                              [&](const std::string& role) { return std::ranges::binary_search(roles, role); });
+}
+
+bool SecurityObject::permits(const UserContext& user, bool CloudantPermissions::* permission) const {
+  if (!cloudant) return false;
+  const auto has = [&](std::string_view name) {
+    const auto found = cloudant->find(name);
+    return found != cloudant->end() && found->second.*permission;
+  };
+  return has("nobody") || (!user.name.empty() && has(user.name));
 }
 
 Expected<SecurityObject> parse_security(std::string_view json) {
@@ -115,6 +172,7 @@ Expected<SecurityObject> parse_security(std::string_view json) {
   // `readers` is what members were called in CouchDB 1.0.
   const auto* members = object.if_contains("members");
   OCTAVO_TRY(security.members, read_list(members != nullptr ? members : object.if_contains("readers")));
+  OCTAVO_TRY_VOID(read_cloudant(object, security));
   return security;
 }
 
@@ -123,7 +181,7 @@ std::shared_ptr<const SecurityObject> effective_security(const partitioning::Dat
   if (auto text = database.security()) return parsed_security(std::move(text));
   static const auto everyone = std::make_shared<const SecurityObject>();
   static const auto admins_only =
-      std::make_shared<const SecurityObject>(SecurityObject{{{}, {"_admin"}}, {{}, {"_admin"}}});
+      std::make_shared<const SecurityObject>(SecurityObject{{{}, {"_admin"}}, {{}, {"_admin"}}, std::nullopt});
   return server_has_admins ? admins_only : everyone;
 }
 
@@ -133,6 +191,10 @@ std::string_view default_security_json(bool server_has_admins) {
 
 bool is_database_admin(const UserContext& user, const partitioning::Database& database, bool server_has_admins) {
   return user.is_server_admin() || effective_security(database, server_has_admins)->is_admin(user);
+}
+
+bool may_write_designs(const UserContext& user, const partitioning::Database& database, bool server_has_admins) {
+  return user.is_server_admin() || effective_security(database, server_has_admins)->may_write_designs(user);
 }
 
 Expected<void> check_access(Access access, const UserContext& user, const partitioning::Database* database,
@@ -147,11 +209,30 @@ Expected<void> check_access(Access access, const UserContext& user, const partit
     case Access::server_admin:
       return fail(ErrorCode::unauthorized, "You are not a server admin.");
     case Access::database_member:
-      if (database == nullptr || effective_security(*database, server_has_admins)->is_member(user)) return {};
-      return refuse(user, "You are not allowed to access this db.");
+    case Access::database_writer:
+    case Access::database_replicator:
     case Access::database_admin:
-      if (database != nullptr && effective_security(*database, server_has_admins)->is_admin(user)) return {};
+      break;
+  }
+  if (database == nullptr) return fail(ErrorCode::internal, "a rule of a database without a database");
+  const auto security = effective_security(*database, server_has_admins);
+  const bool cloudant = security->cloudant.has_value();
+  constexpr std::string_view not_member = "You are not allowed to access this db.";
+  switch (access) {
+    case Access::database_member:
+      if (security->is_member(user)) return {};
+      return refuse(user, cloudant ? "_reader access is required for this request" : not_member);
+    case Access::database_writer:
+      if (security->may_write(user)) return {};
+      return refuse(user, cloudant ? "_writer access is required for this request" : not_member);
+    case Access::database_replicator:
+      if (security->may_write_checkpoints(user)) return {};
+      return refuse(user, cloudant ? "_replicator access is required for this request" : not_member);
+    case Access::database_admin:
+      if (security->is_admin(user)) return {};
       return refuse(user, "You are not a db or server admin.");
+    default:
+      break;
   }
   return fail(ErrorCode::internal, "unknown access rule");
 }

@@ -70,8 +70,17 @@ struct Call {
 };
 
 /// The permission that a route requires; it is checked before the handler runs. As in CouchDB, a refused anonymous user
-/// gets 401, a known user 403.
-enum class Access : std::uint8_t { anyone, user, server_admin, database_member, database_admin };
+/// gets 401, a known user 403. Members may read and write, unless the database has Cloudant's permissions: those tell
+/// readers from writers, and from replicators, who may write checkpoints.
+enum class Access : std::uint8_t {
+  anyone,
+  user,
+  server_admin,
+  database_member,
+  database_writer,
+  database_replicator,
+  database_admin
+};
 
 /// Handlers are plain functions: parse → call the engine → render. Errors are returned as values.
 using CouchHandler = Task<Expected<Reply>> (*)(Call& call);

@@ -171,12 +171,12 @@ Task<Expected<Reply>> batch(Call& call) {
 }  // namespace
 
 void add_bulk_routes(RouteList& routes) {
-  routes.push_back({Method::post, "/{db}/_bulk_docs", Access::database_member, bulk_docs});
+  routes.push_back({Method::post, "/{db}/_bulk_docs", Access::database_writer, bulk_docs});
   routes.push_back({Method::post, "/{db}/_bulk_get", Access::database_member, bulk_get});
   routes.push_back({Method::post, "/{db}/_revs_diff", Access::database_member, revs_diff});
   routes.push_back({Method::post, "/{db}/_missing_revs", Access::database_member, missing_revs});
   routes.push_back({Method::post, "/{db}/_purge", Access::server_admin, purge});
-  routes.push_back({Method::post, "/{db}/_partition/{partition}/_batch", Access::database_member, batch});
+  routes.push_back({Method::post, "/{db}/_partition/{partition}/_batch", Access::database_writer, batch});
 }
 
 }  // namespace octavo::api::couch

@@ -315,11 +315,11 @@ void add_document_routes(RouteList& routes) {
   constexpr std::string_view kDocument = "/{db}/{docid}";
   constexpr std::string_view kAttachment = "/{db}/{docid}/{attachment*}";
   routes.push_back({Method::get, kDocument, Access::database_member, get_document});
-  routes.push_back({Method::put, kDocument, Access::database_member, put_document});
-  routes.push_back({Method::del, kDocument, Access::database_member, delete_document});
-  routes.push_back({Method::copy, kDocument, Access::database_member, copy_document});
-  routes.push_back({Method::post, kDocument, Access::database_member, post_document});
-  routes.push_back({Method::post, "/{db}", Access::database_member, create_document});
+  routes.push_back({Method::put, kDocument, Access::database_writer, put_document});
+  routes.push_back({Method::del, kDocument, Access::database_writer, delete_document});
+  routes.push_back({Method::copy, kDocument, Access::database_writer, copy_document});
+  routes.push_back({Method::post, kDocument, Access::database_writer, post_document});
+  routes.push_back({Method::post, "/{db}", Access::database_writer, create_document});
   for (const auto method : {Method::get, Method::put, Method::post, Method::del}) {
     routes.push_back({method, kAttachment, Access::database_member, refuse_attachment});
   }

@@ -61,7 +61,7 @@ bool needs_preparation(const Call& call, std::string_view id) {
 Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write,
                                    std::optional<query::IndexAllowance>& allowance) {
   if (is_design_id(write.id) &&
-      !is_database_admin(call.user, *call.database, call.services.authenticator.has_admins())) {
+      !may_write_designs(call.user, *call.database, call.services.authenticator.has_admins())) {
     if (call.user.name.empty()) co_return fail(ErrorCode::unauthorized, "You are not a db or server admin.");
     co_return fail(ErrorCode::forbidden, "You are not a db or server admin.");
   }

@@ -84,7 +84,7 @@ Task<Expected<Reply>> call_procedure(Call& call) {
 
 void add_procedure_routes(RouteList& routes) {
   routes.push_back(
-      {Method::post, "/{db}/_partition/{partition}/_sproc/{name*}", Access::database_member, call_procedure});
+      {Method::post, "/{db}/_partition/{partition}/_sproc/{name*}", Access::database_writer, call_procedure});
 }
 
 }  // namespace octavo::api::couch

@@ -212,8 +212,8 @@ void add_update_routes(RouteList& routes) {
   constexpr std::string_view kUpdate = "/{db}/_design/{ddoc}/_update/{function}";
   constexpr std::string_view kUpdateDocument = "/{db}/_design/{ddoc}/_update/{function}/{docid*}";
   for (const auto method : {Method::post, Method::put, Method::del}) {
-    routes.push_back({method, kUpdate, Access::database_member, update_without_document});
-    routes.push_back({method, kUpdateDocument, Access::database_member, update_document});
+    routes.push_back({method, kUpdate, Access::database_writer, update_without_document});
+    routes.push_back({method, kUpdateDocument, Access::database_writer, update_document});
   }
   routes.push_back({Method::post, "/{db}/_temp_view", Access::database_member, temporary_view_is_gone});
   struct Gone {

@@ -189,6 +189,20 @@ describe('@ibm-cloud/cloudant', () => {
     assert.deepEqual((await cloudant.getSecurity({ db: 'secured' })).result.members, members);
   });
 
+  test('gives permissions to an API key, which _security enforces', async () => {
+    await cloudant.putDatabase({ db: 'keyed' });
+    const { result: key } = await cloudant.postApiKeys();
+    const reader = client(server, new BasicAuthenticator({ username: key.key, password: key.password }));
+    assert.equal((await failure(reader.getDatabaseInformation({ db: 'keyed' }))).code, 403);
+    await cloudant.putCloudantSecurityConfiguration({ db: 'keyed', cloudant: { [key.key]: ['_reader'], nobody: [] } });
+    assert.equal((await reader.getDatabaseInformation({ db: 'keyed' })).status, 200);
+    assert.equal((await failure(reader.postDocument({ db: 'keyed', document: {} }))).code, 403);
+    const anyone = client(server, new NoAuthAuthenticator());
+    assert.equal((await failure(anyone.getDatabaseInformation({ db: 'keyed' }))).code, 401);
+    assert.equal((await cloudant.getCorsInformation()).result.enableCors, false);
+    assert.equal((await failure(cloudant.getCapacityThroughputInformation())).code, 501);
+  });
+
   test('sends compressed bodies', async () => {
     const compressing = client(server, new BasicAuthenticator(login));
     compressing.setEnableGzipCompression(true);

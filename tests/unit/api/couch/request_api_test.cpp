@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "base/encoding.h"
 #include "support/engine_fixture.h"
 #include "unit/api/couch/couch_api_fixture.h"
 
@@ -89,6 +90,47 @@ TEST_CASE("statistics count what requests do") {
   CHECK(value("document_inserts") == "2\n");
   CHECK(value("local_document_writes") == "2\n");
   CHECK(value("httpd/bulk_requests") == "1\n");
+}
+
+TEST_CASE("an API key of Cloudant's kind has the permissions that _security gives it") {
+  octavo::config::Settings settings;
+  settings.admins = {{"boss", "secret"}};
+  settings.pbkdf2_iterations = 10;
+  CouchApiFixture couch(settings);
+  const auto basic = [](const std::string& name, const std::string& password) {
+    return octavo::tests::Headers{{"Authorization", "Basic " + octavo::crypto::base64_encode(name + ":" + password)}};
+  };
+  const auto boss = basic("boss", "secret");
+  couch.put("/_users", "", boss);
+  couch.put("/db", "", boss);
+  CHECK(couch.post("/_api/v2/api_keys", "").status == 401);
+  const auto made = couch.post("/_api/v2/api_keys", "", boss);
+  REQUIRE(made.status == 201);
+  const auto key = text(made.json(), "key");
+  const auto by_key = basic(key, text(made.json(), "password"));
+  CHECK(couch.get("/db", by_key).status == 403);
+
+  const auto put =
+      couch.put("/_api/v2/db/db/_security", R"({"cloudant":{")" + key + R"(":["_reader","_replicator"]}})", boss);
+  CHECK(put.status == 200);
+  CHECK(couch.get("/_api/v2/db/db/_security", boss).body == couch.get("/db/_security", boss).body);
+  CHECK(couch.get("/db/_all_docs", by_key).status == 200);
+  CHECK(couch.post("/db/_bulk_get", R"({"docs":[]})", by_key).status == 200);
+  CHECK(couch.put("/db/a", "{}", by_key).status == 403);
+  CHECK(couch.post("/db/_bulk_docs", R"({"docs":[{}]})", by_key).status == 403);
+  CHECK(couch.put("/db/_local/checkpoint", "{}", by_key).status == 201);
+  CHECK(couch.get("/db").status == 401);
+  CHECK(couch.put("/_api/v2/db/db/_security", "{}", by_key).status == 403);
+}
+
+TEST_CASE("Cloudant's endpoints of an account show what there is and say what there is not") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  CHECK(couch.get("/_api/v2/user/config/cors").body ==
+        "{\"enable_cors\":false,\"allow_credentials\":false,\"origins\":[]}\n");
+  CHECK(couch.put("/_api/v2/user/config/cors", R"({"origins":["*"]})").status == 403);
+  CHECK(couch.get("/_api/v2/user/current/databases").body == "{\"databases\":{\"total\":1}}\n");
+  CHECK(couch.get("/_api/v2/user/capacity/throughput").status == 501);
 }
 
 TEST_CASE("an unknown path of the server is no database") {

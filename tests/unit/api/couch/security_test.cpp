@@ -153,6 +153,50 @@ TEST_CASE("a security object of wrong types is refused in CouchDB's words") {
   CHECK(refused(R"({"admins":{},"members":{},"cloudant":{"nobody":["_reader"]}})").empty());
 }
 
+TEST_CASE("Cloudant's permissions of wrong types are refused") {
+  CHECK_FALSE(parse_security(R"({"cloudant":[]})"));
+  CHECK_FALSE(parse_security(R"({"cloudant":{"jan":"_reader"}})"));
+  CHECK_FALSE(parse_security(R"({"cloudant":{"jan":["_boss"]}})"));
+  CHECK_FALSE(parse_security(R"({"cloudant":{"jan":[1]}})"));
+  CHECK(parse_security(R"({"cloudant":{"jan":["_db_updates","_shards","_security"]}})"));
+}
+
+TEST_CASE("with Cloudant's permissions, an empty list of members admits nobody") {
+  DatabaseFixture fixture;
+  REQUIRE(fixture.database->set_security(R"({"cloudant":{"nobody":[]},"members":{"names":[]}})"));
+  CHECK(reason(fixture.member(nobody)) == "You are not authorized to access this db.");
+  CHECK(reason(fixture.member(outsider)) == "_reader access is required for this request");
+  CHECK(fixture.member(administrator));
+}
+
+TEST_CASE("Cloudant's permissions tell readers, writers, replicators and admins apart") {
+  DatabaseFixture fixture;
+  REQUIRE(fixture.database->set_security(
+      R"({"cloudant":{"nobody":["_reader"],"jan":["_writer"],"rep":["_replicator"],"eve":["_admin"]},
+          "members":{"roles":["crew"]}})"));
+  const auto may = [&](Access access, const UserContext& user) {
+    return check_access(access, user, fixture.database.get(), true).has_value();
+  };
+  CHECK(may(Access::database_member, nobody));
+  CHECK_FALSE(may(Access::database_writer, nobody));
+  CHECK(may(Access::database_writer, staff_member));
+  CHECK_FALSE(may(Access::database_admin, staff_member));
+  const UserContext replicator{"rep", {}, "default"};
+  CHECK(may(Access::database_replicator, replicator));
+  CHECK_FALSE(may(Access::database_writer, replicator));
+  CHECK(may(Access::database_admin, outsider));
+  const UserContext listed{"kim", {"crew"}, "default"};
+  CHECK(may(Access::database_writer, listed));
+}
+
+TEST_CASE("couchdb_auth_only turns Cloudant's permissions off") {
+  DatabaseFixture fixture;
+  REQUIRE(fixture.database->set_security(
+      R"({"couchdb_auth_only":true,"cloudant":{"eve":["_admin"]},"members":{"names":["jan"]}})"));
+  CHECK(fixture.member(staff_member));
+  CHECK_FALSE(fixture.member(outsider));
+}
+
 TEST_CASE("GET _security shows the default, then what was set") {
   AuthFixture fixture;
   auto database = *fixture.engine().create_database("shop", {});

@@ -1,0 +1,109 @@
+// IBM Cloudant's endpoints about an account: API keys, permissions of databases, CORS, counts.
+#include <boost/json.hpp>
+
+#include "api/couch/auth/authenticator.h"
+#include "api/couch/auth/security.h"
+#include "api/couch/auth/users_database.h"
+#include "api/couch/call/errors.h"
+#include "api/couch/call/json_reply.h"
+#include "api/couch/cloudant/routes.h"
+#include "api/couch/documents/save.h"
+#include "base/digest.h"
+#include "base/encoding.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+namespace json = boost::json;
+
+Task<Expected<void>> open_database(Call& call, std::string_view name) {
+  auto& engine = call.services.engine;
+  auto found = engine.database_if_open(name);
+  if (!found) found = co_await engine.open_in_background(name);
+  OCTAVO_CO_TRY(call.database, *std::move(found));
+  co_return Expected<void>{};
+}
+
+/// Opens the database that the path names, if the user has this access to it.
+Task<Expected<void>> open_named_database(Call& call, Access access) {
+  OCTAVO_CO_TRY_VOID(co_await open_database(call, call.path("name")));
+  co_return check_access(access, call.user, call.database.get(), call.services.authenticator.has_admins());
+}
+
+Task<Expected<Reply>> get_permissions(Call& call) {
+  OCTAVO_CO_TRY_VOID(co_await open_named_database(call, Access::database_member));
+  co_return co_await get_security(call);
+}
+
+Task<Expected<Reply>> put_permissions(Call& call) {
+  OCTAVO_CO_TRY_VOID(co_await open_named_database(call, Access::database_admin));
+  co_return co_await put_security(call);
+}
+
+/// An API key is a user without roles, whom `_security` gives permissions.
+Task<Expected<Reply>> post_api_key(Call& call) {
+  constexpr std::size_t name_bytes = 12;
+  constexpr std::size_t password_bytes = 20;
+  const std::string key = "apikey-" + crypto::hex_encode(crypto::random_bytes(name_bytes));
+  const std::string password = crypto::hex_encode(crypto::random_bytes(password_bytes));
+  const std::string id = std::string(kUserIdPrefix) + key;
+  OCTAVO_CO_TRY_VOID(co_await open_database(call, kUsersDatabase));
+  storage::DocumentWrite write;
+  write.id = id;
+  write.body = json::serialize(json::object{{"name", std::string_view(key)},
+                                            {"type", "user"},
+                                            {"roles", json::array()},
+                                            {"password", std::string_view(password)}});
+  OCTAVO_CO_TRY_VOID(co_await save(call, call.database->target_of(id), std::move(write)));
+  auto reply =
+      json_reply(json::object{{"ok", true}, {"key", std::string_view(key)}, {"password", std::string_view(password)}});
+  reply.status = 201;
+  co_return reply;
+}
+
+Task<Expected<Reply>> get_cors(Call& call) {
+  const auto& settings = call.services.settings;
+  json::array origins;
+  for (const std::string& origin : settings.cors_origins) origins.emplace_back(origin);
+  co_return json_reply(json::object{{"enable_cors", settings.cors_enabled},
+                                    {"allow_credentials", settings.cors_credentials},
+                                    {"origins", std::move(origins)}});
+}
+
+Task<Expected<Reply>> put_cors(Call&) {
+  co_return error_reply(403, "modification_not_allowed",
+                        "CORS cannot be changed by this request: set `cors.enabled`, `cors.origins` and "
+                        "`cors.credentials` in the configuration, and restart.");
+}
+
+Task<Expected<Reply>> get_database_count(Call& call) {
+  const std::uint64_t total = call.services.engine.database_count();
+  co_return json_reply(json::object{{"databases", json::object{{"total", total}}}});
+}
+
+Task<Expected<Reply>> no_account(Call&) {
+  co_return fail(ErrorCode::unsupported,
+                 "This server has no account with a capacity or a plan. Throughput can be set for a database: "
+                 "PUT /{db}/_properties.");
+}
+
+}  // namespace
+
+void add_cloudant_routes(RouteList& routes) {
+  constexpr auto kAdmin = Access::server_admin;
+  routes.push_back({Method::get, "/_api/v2/db/{name}/_security", Access::anyone, get_permissions});
+  routes.push_back({Method::put, "/_api/v2/db/{name}/_security", Access::anyone, put_permissions});
+  routes.push_back({Method::post, "/_api/v2/api_keys", kAdmin, post_api_key});
+  routes.push_back({Method::get, "/_api/v2/user/config/cors", kAdmin, get_cors});
+  routes.push_back({Method::put, "/_api/v2/user/config/cors", kAdmin, put_cors});
+  routes.push_back({Method::get, "/_api/v2/user/current/databases", kAdmin, get_database_count});
+  routes.push_back({Method::get, "/_api/v2/user/current/throughput", kAdmin, no_account});
+  routes.push_back({Method::get, "/_api/v2/user/capacity/databases", kAdmin, no_account});
+  routes.push_back({Method::get, "/_api/v2/user/capacity/throughput", kAdmin, no_account});
+  routes.push_back({Method::put, "/_api/v2/user/capacity/throughput", kAdmin, no_account});
+  routes.push_back({Method::get, "/_api/v2/user/activity_tracker/events", kAdmin, no_account});
+  routes.push_back({Method::post, "/_api/v2/user/activity_tracker/events", kAdmin, no_account});
+}
+
+}  // namespace octavo::api::couch
