@@ -216,6 +216,9 @@ std::vector<Setting> make_table() {
 
       number("query", "find_limit_default", &Draft::find_limit_default, {1, 1'000'000},
              "Documents that `_find` returns when the request does not say `limit`"),
+      boolean("query", "find_strict", &Draft::find_strict,
+              "Refuse with `_find` what CouchDB refuses: sorts without an index or in mixed directions, and partial "
+              "indexes that `use_index` does not name"),
       size("query", "sort_bytes_max", &Draft::sort_bytes_max, {64 * KiB, 64 * GiB},
            "Memory for a sort that no index serves; beyond: `no_usable_index`"),
 

@@ -104,6 +104,7 @@ struct Settings {
 
   // [query]
   std::uint32_t find_limit_default = 25;
+  bool find_strict = false;                  ///< refuse what CouchDB's Mango refuses
   std::size_t sort_bytes_max = 64ULL << 20;  ///< memory for a sort without an index
 
   // [javascript]

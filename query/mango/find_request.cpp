@@ -148,6 +148,7 @@ PlanRequest FindRequest::plan_request() const {
   if (!conflicts) plan.fields = fields;
   plan.use_index = use_index;
   plan.allow_fallback = allow_fallback;
+  plan.strict = strict;
   return plan;
 }
 
@@ -243,6 +244,16 @@ Expected<FindRequest> parse_find_request(std::string_view body, std::string_view
     request.update = false;
     request.stable = true;
   }
+  return request;
+}
+
+Expected<FindRequest> with_strict_rules(FindRequest request) {
+  const bool mixed = std::ranges::any_of(
+      request.sort, [&](const OrderedField& field) { return field.descending != request.sort.front().descending; });
+  if (mixed) {
+    return bad("unsupported_mixed_sort", "Sorts currently only support a single direction for all fields.");
+  }
+  request.strict = true;
   return request;
 }
 

@@ -44,6 +44,7 @@ struct FindRequest {
   bool stable = false;
   bool execution_stats = false;
   bool allow_fallback = true;
+  bool strict = false;  ///< follow CouchDB's rules where this server does more (PlanRequest::strict)
 
   /// Maximum number of matches that are needed, counted from the first: skip + limit, or unlimited for an aggregation.
   std::uint64_t matches_needed() const;
@@ -55,6 +56,9 @@ struct FindRequest {
 /// Mango's error names (missing_required_key, invalid_key, invalid_boolean, …) or the errors of the selector.
 Expected<FindRequest> parse_find_request(std::string_view body, std::string_view partition,
                                          std::uint64_t default_limit);
+
+/// The request under CouchDB's rules. Error unsupported_mixed_sort if its fields are sorted in different directions.
+Expected<FindRequest> with_strict_rules(FindRequest request);
 
 /// The error for a sort that needs an index: CouchDB's text, and the index to create.
 Error missing_sort_index(const FindRequest& request, bool database_is_partitioned);

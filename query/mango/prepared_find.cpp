@@ -159,8 +159,11 @@ std::shared_ptr<const PreparedFind> FindPreparation::earlier() const {
 }
 
 Task<Expected<FindRequest>> FindPreparation::parse() const {
-  const auto parse_body = [this] {
-    return parse_find_request(body_, partition_key_, database_->engine().settings().find_limit_default);
+  const auto parse_body = [this]() -> Expected<FindRequest> {
+    const auto& settings = database_->engine().settings();
+    OCTAVO_TRY(auto request, parse_find_request(body_, partition_key_, settings.find_limit_default));
+    if (settings.find_strict) return with_strict_rules(std::move(request));
+    return request;
   };
   return work_on_find(*database_, body_.size(), parse_body);
 }

@@ -36,6 +36,8 @@ struct PlanRequest {
   /// The index to use if it can be used: empty, [ddoc] or [ddoc, name]; ddoc with or without `_design/`.
   std::vector<std::string> use_index;
   bool allow_fallback = true;  ///< false: it is an error if that index, or any index, cannot be used
+  /// CouchDB's rules: an index must serve the sort, and only `use_index` may choose a partial index.
+  bool strict = false;
 };
 
 }  // namespace octavo::query

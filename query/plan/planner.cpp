@@ -336,8 +336,14 @@ Expected<PlannerResult> Planner::run() {
     add_warnings(*united, warnings);
     return *std::move(united);
   }
+  if (!sure && request_.strict) {
+    return fail(ErrorCode::no_usable_index, "No index exists for this sort, try indexing by the sort fields.",
+                "no_usable_index");
+  }
   if (!sure || (scope_.pinned && !has_pinned)) return invalid_bookmark();
-  if (!(forced && candidates[*sure].index)) {
+  // A union is sorted in memory.
+  const bool may_unite = !request_.strict || request_.sort.empty();
+  if (may_unite && !(forced && candidates[*sure].index)) {
     OCTAVO_TRY(auto united, plan_union(candidates, *sure));
     if (united) {
       add_warnings(*united, warnings);

@@ -222,6 +222,24 @@ bool Planner::is_covering(const Candidate& candidate, const Selector& selector) 
   });
 }
 
+// Rules out what CouchDB would not choose (PlanRequest::strict).
+void Planner::keep_to_strict_rules(std::vector<Candidate>& candidates) const {
+  for (Candidate& candidate : candidates) {
+    if (!candidate.usable) continue;
+    const bool partial = candidate.index && candidate.index->definition->partial_filter &&
+                         !is_named(*candidate.index, request_.use_index);
+    if (partial) {
+      candidate.usable = false;
+      candidate.reason = "is_partial";
+      candidate.detail = "with query.find_strict, only use_index may choose it";
+    } else if (!request_.sort.empty() && !candidate.serves_sort) {
+      candidate.usable = false;
+      candidate.reason = "sort_order_mismatch";
+      candidate.detail = "with query.find_strict, results are not sorted in memory";
+    }
+  }
+}
+
 Expected<std::vector<Candidate>> Planner::examine_all(const Condition& condition) {
   std::vector<Candidate> candidates;
   candidates.reserve(1 + catalog_.indexes.size());
@@ -234,6 +252,7 @@ Expected<std::vector<Candidate>> Planner::examine_all(const Condition& condition
     OCTAVO_TRY(auto candidate, examine(view, condition));
     candidates.push_back(std::move(candidate));
   }
+  if (request_.strict) keep_to_strict_rules(candidates);
   OCTAVO_TRY_VOID(estimate_all(candidates, condition.selector));
   return candidates;
 }

@@ -69,6 +69,7 @@ complete -c octavo -n '__fish_seen_subcommand_from serve' -l storage-open-partit
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l storage-map-bytes-initial -x -d 'Least address space for the map of a physical partition; usually 64 GiB are reserved (no memory, no disk) (16MiB)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l storage-queued-bytes-max -x -d 'Writes that wait for the disk, half of it in one physical partition; beyond: 503 (512MiB)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l query-find-limit-default -x -d 'Documents that `_find` returns when the request does not say `limit` (25)'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l query-find-strict -d 'Refuse with `_find` what CouchDB refuses: sorts without an index or in mixed directions, and partial indexes that `use_index` does not name (false)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l query-sort-bytes-max -x -d 'Memory for a sort that no index serves; beyond: `no_usable_index` (64MiB)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l javascript-call-time -x -d 'How long one call of a design function may take; beyond: `resource_limit` (5s)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l javascript-heap-bytes-max -x -d 'Memory for design functions, in each thread that runs them (128MiB)'

@@ -83,6 +83,7 @@ _octavo() {
             '*--storage-map-bytes-initial[Least address space for the map of a physical partition; usually 64 GiB are reserved (no memory, no disk) (16MiB)]:value:' \
             '*--storage-queued-bytes-max[Writes that wait for the disk, half of it in one physical partition; beyond\: 503 (512MiB)]:value:' \
             '*--query-find-limit-default[Documents that `_find` returns when the request does not say `limit` (25)]:value:' \
+            '--query-find-strict[Refuse with `_find` what CouchDB refuses\: sorts without an index or in mixed directions, and partial indexes that `use_index` does not name (false)]' \
             '*--query-sort-bytes-max[Memory for a sort that no index serves; beyond\: `no_usable_index` (64MiB)]:value:' \
             '*--javascript-call-time[How long one call of a design function may take; beyond\: `resource_limit` (5s)]:value:' \
             '*--javascript-heap-bytes-max[Memory for design functions, in each thread that runs them (128MiB)]:value:' \

@@ -49,6 +49,7 @@ class Planner {
   double matching_share(const std::vector<Candidate>& candidates, const Selector& selector) const;
   void price(Candidate& candidate, const std::vector<Candidate>& candidates, double matches) const;
   Expected<std::vector<Candidate>> examine_all(const Condition& condition);
+  void keep_to_strict_rules(std::vector<Candidate>& candidates) const;
   std::vector<IndexView> automatic_views(const Condition& condition) const;
   void expect_matches(Candidate& candidate, double matches) const;
   // planner_union.cpp

@@ -286,3 +286,24 @@ describe('_find', () => {
     expectError(await server.get(`/${db}/_find`), 405, 'method_not_allowed', 'Only POST allowed');
   });
 });
+
+describe('_find with query.find_strict', () => {
+  test('refuses what CouchDB refuses', async (t) => {
+    const server = await Server.startFor(t, { config: '[query]\nfind_strict = true\n' });
+    const db = await server.database();
+    await server.fill(db, [{ _id: 'a', n: 2, type: 'x' }, { _id: 'b', n: 1, type: 'x' }]);
+    const find = (query) => server.post(`/${db}/_find`, query);
+    const index = async (name, definition) => expectStatus(await server.post(`/${db}/_index`, { ddoc: name, name, index: definition }), 200);
+    const all = { n: { $gt: 0 } };
+    expectError(await find({ selector: all, sort: ['n'] }), 400, 'no_usable_index',
+      'No index exists for this sort, try indexing by the sort fields.');
+    expectError(await find({ selector: all, sort: ['n', { type: 'desc' }] }), 400, 'unsupported_mixed_sort');
+    await index('n', { fields: ['n'] });
+    assert.deepEqual(docIds(expectStatus(await find({ selector: all, sort: ['n'] }), 200).docs), ['b', 'a']);
+    await index('partial', { fields: ['type'], partial_filter_selector: { type: 'x' } });
+    const chosen = async (query) => expectStatus(await server.post(`/${db}/_explain`, { selector: { type: 'x' }, ...query }), 200).index.name;
+    assert.equal(await chosen({}), '_all_docs');
+    assert.equal(await chosen({ use_index: 'partial' }), 'partial');
+    await server.stop();
+  });
+});

@@ -190,6 +190,30 @@ TEST_CASE("of a design document that use_index names, an index of all documents 
   CHECK(setting.chosen(R"({"selector":{"c":7,"type":"order"},"use_index":"p"})") == "p");
 }
 
+TEST_CASE("strict rules need an index for a sort, and a name for a partial index") {
+  Setting setting;
+  setting.add("b", R"({"fields":["b"]})");
+  setting.add("partial", R"({"fields":["a"],"filter":{"type":"x"}})");
+  const auto chosen = [&](std::string_view request) -> std::string {
+    setting.scope.partition_query = true;
+    const auto parsed = with_strict_rules(*parse_find_request(request, "p", 25));
+    if (!parsed) return std::string(parsed.error().word);
+    const auto result = plan_query(parsed->plan_request(), setting.catalog, setting.scope, setting.statistics);
+    if (!result) return std::string(result.error().word);
+    const auto& branches = result->plans[0].branches;
+    if (branches.size() > 1) return "union";
+    return branches[0].index ? branches[0].index->definition->name : "primary";
+  };
+  CHECK(chosen(R"({"selector":{"a":{"$gt":1}},"sort":["a"]})") == "no_usable_index");
+  CHECK(chosen(R"({"selector":{"b":{"$gt":1}},"sort":["b"]})") == "b");
+  CHECK(chosen(R"({"selector":{"$or":[{"b":1},{"b":2}]},"sort":["a"]})") == "no_usable_index");
+  CHECK(chosen(R"({"selector":{"c":1},"sort":[{"_id":"desc"}]})") == "primary");
+  CHECK(chosen(R"({"selector":{"b":1},"sort":["b",{"c":"desc"}]})") == "unsupported_mixed_sort");
+  CHECK(chosen(R"({"selector":{"a":1,"type":"x"}})") == "primary");
+  CHECK(chosen(R"({"selector":{"a":1,"type":"x"},"use_index":"partial"})") == "partial");
+  CHECK(setting.chosen(R"({"selector":{"a":1,"type":"x"}})") == "partial");
+}
+
 TEST_CASE("an alternative between fields uses an index for each side, or none") {
   Setting setting;
   setting.add("a", R"({"fields":["a"]})");
