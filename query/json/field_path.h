@@ -45,6 +45,11 @@ class FieldPath {
   std::vector<Part> parts_;
 };
 
+/// Whether the path is in `_conflicts`, which is not part of a document's body.
+inline bool is_of_conflicts(const FieldPath& path) {
+  return !path.empty() && path.parts()[0].name == "_conflicts";
+}
+
 /// The result of following a path. `missing`: an object on the path lacks the member. `bad_path`: a value on the path
 /// is not a container, or an array lacks the element. Mango distinguishes them (`$exists: false` matches only
 /// `missing`).

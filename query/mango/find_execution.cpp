@@ -166,7 +166,11 @@ Expected<FindExecution::Flow> FindExecution::take_document(const WalkedDocument&
   if ((!found.recheck || everything) && walk().branch == 0 && !sort && left_.empty()) {
     return emit(result, found.position);
   }
-  OCTAVO_TRY(const auto root, parser_.parse(document.body));
+  std::string with_conflicts;
+  if (prepared_->tests_conflicts && found.snapshot != nullptr) {
+    OCTAVO_TRY_VOID(add_conflicts(with_conflicts, document, *found.snapshot));
+  }
+  OCTAVO_TRY(const auto root, parser_.parse(with_conflicts.empty() ? document.body : with_conflicts));
   scratch_.clear();
   if (prepared_->reads_revision) document.revision.append_to(scratch_);
   const auto is_match = [&](const Selector& selector) { return matches(selector, root, document.id, scratch_); };

@@ -118,6 +118,8 @@ class FindExecution {
   Expected<void> aggregate(const Result& result);
   Expected<void> append_conflicts(std::string& out, const storage::DocumentView& document,
                                   const storage::Snapshot& snapshot, bool& any);
+  Expected<void> add_conflicts(std::string& out, const storage::DocumentView& document,
+                               const storage::Snapshot& snapshot);
   partitioning::ScanState write_sorted();
   void remember(std::string_view position, std::size_t branch);
   void visit(std::string_view position);

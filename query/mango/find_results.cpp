@@ -92,6 +92,19 @@ Expected<void> FindExecution::append_conflicts(std::string& out, const storage::
   return {};
 }
 
+// Appends the body with its conflicts, for a selector that tests them; nothing if the document has none.
+Expected<void> FindExecution::add_conflicts(std::string& out, const storage::DocumentView& document,
+                                            const storage::Snapshot& snapshot) {
+  bool has_conflicts = false;
+  std::string conflicts;
+  OCTAVO_TRY_VOID(append_conflicts(conflicts, document, snapshot, has_conflicts));
+  if (!has_conflicts) return {};
+  out.assign(document.body, 0, document.body.size() - 1);
+  if (out.size() > 1) out += ',';
+  out += "\"_conflicts\":" + conflicts + "}";
+  return {};
+}
+
 Expected<void> FindExecution::append_result(std::string& out, const Result& result) {
   if (result.row) {
     prepared_->projection.append(out,

@@ -125,6 +125,9 @@ Expected<void> finish(PreparedFind& prepared, PlannerResult planned, std::span<c
       prepared.reads_revision =
           prepared.reads_revision ||
           std::ranges::any_of(branch.selector.fields_used(), [](const FieldPath& path) { return path.is("_rev"); });
+      prepared.tests_conflicts =
+          prepared.tests_conflicts ||
+          (prepared.request.conflicts && std::ranges::any_of(branch.selector.fields_used(), is_of_conflicts));
     }
   }
   return {};

@@ -39,6 +39,7 @@ struct PreparedFind : CachedQuery {
   /// may no longer exist.
   std::optional<Bookmark> bookmark;
   bool reads_revision = false;          ///< a selector uses `_rev`
+  bool tests_conflicts = false;         ///< a selector uses `_conflicts`, and the request asks for them
   std::uint64_t planned_documents = 0;  ///< in the scope, when it was planned
 
   const Plan& sure_plan() const { return plans[sure]; }

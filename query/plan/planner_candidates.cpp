@@ -120,6 +120,15 @@ Expected<Candidate> Planner::examine(const IndexView& view, const Condition& con
     candidate.detail = definition.partitioned ? "serves queries of one partition only" : "spans all partitions";
     return candidate;
   }
+  // Conflicts are not part of the bodies that indexes are made of.
+  const bool has_conflicts =
+      std::ranges::any_of(definition.fields, is_of_conflicts, &OrderedField::path) ||
+      (definition.partial_filter && std::ranges::any_of(definition.partial_filter->fields_used(), is_of_conflicts));
+  if (has_conflicts) {
+    candidate.reason = "field_mismatch";
+    candidate.detail = "indexes do not contain conflicts: the documents are read for _conflicts";
+    return candidate;
+  }
   // A request that names a partial index gets what the index contains, as in CouchDB.
   candidate.leaves_out = definition.partial_filter && !selector.implies(*definition.partial_filter);
   if (candidate.leaves_out && !is_named(view, request_.use_index)) {

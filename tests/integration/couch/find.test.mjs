@@ -224,6 +224,10 @@ describe('_find', () => {
     await server.post(`/${other}/_bulk_docs`, { new_edits: false, docs: ['a', 'b'].map((letter) => ({ _id: 'x', _rev: `1-${hex(letter)}`, n: 1 })) });
     const body = (await server.post(`/${other}/_find`, { selector: { n: 1 }, conflicts: true })).body;
     assert.deepEqual(body.docs[0]._conflicts, [`1-${hex('a')}`]);
+    await server.put(`/${other}/plain`, { n: 1 });
+    await server.post(`/${other}/_index`, { index: { fields: ['_conflicts'] } });
+    const conflicted = expectStatus(await server.post(`/${other}/_find`, { selector: { _conflicts: { $exists: true } }, conflicts: true }), 200);
+    assert.deepEqual(docIds(conflicted.docs), ['x']);
   });
 
   test('update, stable, stale and r are taken', async () => {

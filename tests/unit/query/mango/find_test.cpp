@@ -318,6 +318,16 @@ TEST_CASE("conflicts are shown when asked for") {
   REQUIRE(reply.at("docs").as_array().size() == 1);
   CHECK(reply.at("docs").at(0).at("_conflicts").as_array().size() == 1);
   CHECK_FALSE(fixture.find(R"({"selector":{}})").at("docs").at(0).as_object().contains("_conflicts"));
+
+  // Selectors can test them, with or without an index that has their name.
+  EngineFixture::put(*fixture.database, "2", "{}");
+  const std::string with = R"({"selector":{"_conflicts":{"$exists":true}},"conflicts":true})";
+  const std::string without = R"({"selector":{"_conflicts":{"$exists":false}},"conflicts":true})";
+  CHECK(ids_of(fixture.find(with)) == Ids{"1"});
+  fixture.create_index(R"({"index":{"fields":["_conflicts"]},"ddoc":"c"})");
+  CHECK(ids_of(fixture.find(with)) == Ids{"1"});
+  CHECK(ids_of(fixture.find(without)) == Ids{"2"});
+  CHECK(ids_of(fixture.find(R"({"selector":{"_conflicts":{"$exists":true}}})")).empty());
 }
 
 TEST_CASE("a query of the whole database by a global index is up to date with what was written before it") {
