@@ -230,6 +230,7 @@ Expected<ChangesFeed::Candidate> ChangesFeed::candidate_of(const Row& row) const
   if (query_.include_docs) {
     OCTAVO_TRY_VOID(
         append_document(candidate.document, *document, row.snapshot, RenderOptions{.conflicts = query_.conflicts}));
+    filter_.cut(candidate.document, 0);
   }
   return candidate;
 }
@@ -319,7 +320,9 @@ Expected<void> ChangesFeed::append_row(std::string& out, const Row& row) {
     if (!document) {
       out += "null";
     } else {
+      const std::size_t begin = out.size();
       OCTAVO_TRY_VOID(append_document(out, *document, row.snapshot, RenderOptions{.conflicts = query_.conflicts}));
+      filter_.cut(out, begin);
     }
   }
   end_row(out, row.change.sequence);

@@ -10,7 +10,9 @@
 #include "api/couch/documents/function_request.h"
 #include "api/models/document_renderer.h"
 #include "query/database/database_services.h"
+#include "query/index/raw_field.h"
 #include "query/javascript/functions.h"
+#include "query/mango/find_request.h"
 #include "query/selector/match_budget.h"
 
 namespace octavo::api::couch {
@@ -44,7 +46,26 @@ Expected<std::unordered_set<std::string>> ids_of(const Call& call) {
   return parse_ids(&list, count_max);
 }
 
-Expected<query::Selector> selector_of(const Call& call) {
+// The member `fields`: names of fields. An empty list, as its absence, means whole documents.
+Expected<query::Projection> projection_of(const boost::json::object& body) {
+  const auto* names = body.if_contains("fields");
+  if (!names || names->is_null()) return query::Projection();
+  const auto invalid = [&] {
+    return fail(ErrorCode::bad_request, "Fields must be an array of strings, not: " + boost::json::serialize(*names));
+  };
+  if (!names->is_array()) return invalid();
+  if (names->get_array().size() > query::find_fields_max) return fail(ErrorCode::too_large, "Too many `fields`.");
+  std::vector<query::FieldPath> fields;
+  for (const auto& name : names->get_array()) {
+    if (!name.is_string()) return invalid();
+    OCTAVO_TRY(auto path, query::FieldPath::parse(name.get_string()));
+    if (path.empty()) return invalid();
+    fields.push_back(std::move(path));
+  }
+  return query::Projection(fields);
+}
+
+Expected<query::Selector> selector_of(const Call& call, query::Projection& projection) {
   if (call.request.method != Method::post)
     return fail(ErrorCode::bad_request, "Selector must be specified in POST payload");
   OCTAVO_TRY_VOID(require_json_content_type(call.request));
@@ -54,9 +75,7 @@ Expected<query::Selector> selector_of(const Call& call) {
   const auto* selector = body.if_contains("selector");
   if (!selector || !selector->is_object())
     return fail(ErrorCode::bad_request, "Selector error: expected a JSON object");
-  if (const auto* fields = body.if_contains("fields"); fields && !fields->is_null()) {
-    return fail(ErrorCode::unsupported, "`fields` is not supported in the _selector filter.");
-  }
+  OCTAVO_TRY(projection, projection_of(body));
   auto parsed = query::Selector::parse(*selector);
   if (!parsed && parsed.error().code == ErrorCode::bad_request) parsed.error().word = {};  // as in CouchDB
   return parsed;
@@ -133,7 +152,7 @@ Expected<ChangesFilter> ChangesFilter::create(const Call& call, const ChangesQue
     OCTAVO_TRY(auto ids, ids_of(call));
     filter.ids_ = std::make_shared<const std::unordered_set<std::string>>(std::move(ids));
   } else if (name == "_selector") {
-    OCTAVO_TRY(auto selector, selector_of(call));
+    OCTAVO_TRY(auto selector, selector_of(call, filter.projection_));
     filter.selector_ = std::make_unique<query::Selector>(std::move(selector));
     filter.parser_ = std::make_unique<query::DocumentParser>();
   } else if (name == "_design") {
@@ -148,6 +167,14 @@ Expected<ChangesFilter> ChangesFilter::create(const Call& call, const ChangesQue
     OCTAVO_TRY(filter.function_, find_function(call, name, false));
   }
   return filter;
+}
+
+void ChangesFilter::cut(std::string& out, std::size_t begin) const {
+  if (projection_.whole()) return;
+  const std::string document = out.substr(begin);
+  out.resize(begin);
+  projection_.append(out,
+                     [&](std::size_t, const query::FieldPath& path) { return query::find_raw_field(document, path); });
 }
 
 bool ChangesFilter::may_pass(std::string_view id) const {

@@ -10,6 +10,7 @@
 #include "api/couch/changes/changes_query.h"
 #include "query/javascript/program.h"
 #include "query/json/parsed_document.h"
+#include "query/mango/projection.h"
 #include "query/selector/selector.h"
 #include "storage/document/revision.h"
 
@@ -31,6 +32,9 @@ class ChangesFilter {
   /// Whether a revision of the document passes; only for needs_documents(). Errors: function_failed.
   Expected<bool> passes(std::string_view id, const storage::Revision& revision, bool deleted, std::string_view body);
 
+  /// Cuts the document that begins at `begin` of `out` to the `fields` of a `_selector` filter, if it has any.
+  void cut(std::string& out, std::size_t begin) const;
+
   /// The ids of a `_doc_ids` filter; nullptr for other filters.
   const std::unordered_set<std::string>* ids() const { return ids_.get(); }
 
@@ -39,6 +43,7 @@ class ChangesFilter {
   std::shared_ptr<const std::unordered_set<std::string>> ids_;
   std::unique_ptr<query::Selector> selector_;
   std::unique_ptr<query::DocumentParser> parser_;
+  query::Projection projection_;  ///< of the documents of a `_selector` filter
   std::string revision_text_;
 
   /// A filter function, or a view's map function.

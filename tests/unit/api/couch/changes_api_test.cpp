@@ -196,6 +196,22 @@ TEST_CASE("_selector keeps what matches") {
   CHECK(ids(couch.post("/db/_changes?filter=_selector", R"({"selector":{"_id":{"$gt":"b"}}})")) == "c d");
 }
 
+TEST_CASE("_selector with fields cuts the documents") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  couch.put("/db/a", R"({"n":1,"o":{"x":1.0,"y":2},"s":"t"})");
+  const auto document = [&](const std::string& fields) {
+    const auto feed =
+        couch.post("/db/_changes?filter=_selector&include_docs=true", R"({"selector":{},"fields":)" + fields + "}");
+    return boost::json::serialize(feed.json().at("results").at(0).at("doc"));
+  };
+  CHECK(document(R"(["_id","o.y"])") == R"({"_id":"a","o":{"y":2}})");
+  CHECK(document(R"(["missing"])") == "{}");
+  CHECK(document("[]").find("\"s\":\"t\"") != std::string::npos);
+  CHECK(couch.post("/db/_changes?filter=_selector", R"({"selector":{},"fields":"n"})").status == 400);
+  CHECK(couch.post("/db/_changes?filter=_selector", R"({"selector":{},"fields":[1]})").status == 400);
+}
+
 TEST_CASE("large filters of a feed work like small ones") {
   CouchApiFixture couch;
   make_edited(couch);
