@@ -124,6 +124,9 @@ std::vector<Setting> make_table() {
       not_in_file(
           secret(text("auth", "admin_password", &Draft::admin_password, "Password of that admin"), "COUCHDB_PASSWORD")),
       boolean("auth", "require_valid_user", &Draft::require_valid_user, "Refuse anonymous requests, but for `/_up`"),
+      boolean("auth", "admin_only_all_dbs", &Draft::admin_only_all_dbs,
+              "Only admins may list databases, by `_all_dbs` and `_dbs_info`; off: everyone may who gets past "
+              "`require_valid_user`"),
       boolean("auth", "allow_public_without_auth", &Draft::allow_public_without_auth,
               "Start on a public address although there is no admin: everybody may do everything"),
       duration("auth", "session_timeout", &Draft::session_timeout_s, between(1s, 365 * 24h),

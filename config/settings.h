@@ -46,6 +46,7 @@ struct Settings {
   // [auth]
   std::map<std::string, std::string> admins;  ///< name → password as configured; only its PBKDF2 hash is stored
   bool require_valid_user = false;
+  bool admin_only_all_dbs = true;
   bool allow_public_without_auth = false;  ///< allow a non-loopback bind without admins
   std::chrono::seconds session_timeout_s{600};
   std::string cookie_secret;  ///< empty = random, kept in the data folder

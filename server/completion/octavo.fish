@@ -20,6 +20,7 @@ complete -c octavo -n '__fish_seen_subcommand_from serve' -l admin-user -x -d 'N
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l admin-password -x -d 'Password of that admin'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l admin-password-file -r -F -d 'File that holds it'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l require-valid-user -d 'Refuse anonymous requests, but for `/_up` (false)'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l admin-only-all-dbs -d 'Only admins may list databases, by `_all_dbs` and `_dbs_info`; off: everyone may who gets past `require_valid_user` (true)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l allow-public-without-auth -d 'Start on a public address although there is no admin: everybody may do everything (false)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l session-timeout -x -d 'How long a cookie session lives (10m)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l cookie-secret -x -d 'Signs cookie sessions; none = made at random and kept in the data folder'

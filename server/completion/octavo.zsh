@@ -34,6 +34,7 @@ _octavo() {
             '*--admin-password[Password of that admin]:value:' \
             '*--admin-password-file[File that holds it]:value:_files' \
             '--require-valid-user[Refuse anonymous requests, but for `/_up` (false)]' \
+            '--admin-only-all-dbs[Only admins may list databases, by `_all_dbs` and `_dbs_info`; off\: everyone may who gets past `require_valid_user` (true)]' \
             '--allow-public-without-auth[Start on a public address although there is no admin\: everybody may do everything (false)]' \
             '*--session-timeout[How long a cookie session lives (10m)]:value:' \
             '*--cookie-secret[Signs cookie sessions; none = made at random and kept in the data folder]:value:' \

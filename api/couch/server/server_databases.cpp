@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include "api/couch/auth/authenticator.h"
 #include "api/couch/call/database_info.h"
 #include "api/couch/call/errors.h"
 #include "api/couch/call/json_request.h"
@@ -21,6 +22,13 @@ namespace {
 constexpr std::size_t names_inline = 1000;       // read on an I/O thread
 constexpr std::size_t names_per_slice = 10'000;  // read at a time on a worker
 constexpr std::size_t dbs_info_keys_max = 100;   // CouchDB's max_db_number_for_dbs_info_req
+
+/// The names of databases are for server admins, unless the settings open them to everyone.
+Expected<void> check_list_access(const Call& call) {
+  const auto& services = call.services;
+  if (!services.settings.admin_only_all_dbs) return {};
+  return check_access(Access::server_admin, call.user, nullptr, services.authenticator.has_admins());
+}
 
 /// The position of a key of any JSON type among the names: all names are strings, and CouchDB sorts by type first.
 struct NameBound {
@@ -142,6 +150,7 @@ Task<void> send_names(partitioning::Engine& engine, std::unique_ptr<NameWalk> wa
 }
 
 Task<Expected<Reply>> get_all_dbs(Call& call) {
+  OCTAVO_CO_TRY_VOID(check_list_access(call));
   OCTAVO_CO_TRY(auto range, read_range(call.request));
   auto& engine = call.services.engine;
   auto walk = std::make_unique<NameWalk>(engine, std::move(range));
@@ -207,6 +216,7 @@ Task<void> send_infos(partitioning::Engine& engine, std::move_only_function<std:
 }
 
 Task<Expected<Reply>> get_dbs_info(Call& call) {
+  OCTAVO_CO_TRY_VOID(check_list_access(call));
   OCTAVO_CO_TRY(auto range, read_range(call.request));
   auto& engine = call.services.engine;
   Reply reply;
@@ -222,6 +232,7 @@ Task<Expected<Reply>> get_dbs_info(Call& call) {
 }
 
 Task<Expected<Reply>> post_dbs_info(Call& call) {
+  OCTAVO_CO_TRY_VOID(check_list_access(call));
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
   const auto* keys = body.if_contains("keys");
@@ -244,9 +255,9 @@ Task<Expected<Reply>> post_dbs_info(Call& call) {
 }  // namespace
 
 void add_server_databases_routes(RouteList& routes) {
-  routes.push_back({Method::get, "/_all_dbs", Access::server_admin, get_all_dbs});
-  routes.push_back({Method::get, "/_dbs_info", Access::server_admin, get_dbs_info});
-  routes.push_back({Method::post, "/_dbs_info", Access::server_admin, post_dbs_info});
+  routes.push_back({Method::get, "/_all_dbs", Access::anyone, get_all_dbs});
+  routes.push_back({Method::get, "/_dbs_info", Access::anyone, get_dbs_info});
+  routes.push_back({Method::post, "/_dbs_info", Access::anyone, post_dbs_info});
 }
 
 }  // namespace octavo::api::couch
