@@ -18,6 +18,7 @@
 #include "query/collation/collation.h"
 #include "query/database/database_services.h"
 #include "query/database/index_allowance.h"
+#include "query/json/parsed_document.h"
 #include "query/view/view_group.h"
 
 /// Queries of views: `_view` and `_view/queries` of a database and of a partition; `_info`; `_view_cleanup`.
@@ -47,6 +48,18 @@ Expected<void> check_design_document_exists(const partitioning::Database& databa
   return {};
 }
 
+/// Error if the views of the design document are in a language that is neither JavaScript nor Mango's.
+Expected<void> check_view_language(const partitioning::Database& database, std::string_view id) {
+  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document) return {};
+  OCTAVO_TRY(const auto body, query::parse_json(document->body));
+  const auto* language = body.is_object() ? body.get_object().if_contains("language") : nullptr;
+  if (language == nullptr || *language == "javascript" || *language == "query") return {};
+  return fail(ErrorCode::bad_request, std::string(id) + " has functions of another language than JavaScript.",
+              "unknown_query_language");
+}
+
 Expected<query::FeedIndexView> find_group(const Call& call) {
   OCTAVO_TRY(auto* const services, query::required(call.database_services()));
   OCTAVO_TRY(const auto catalog, services->feed_indexes().catalog());
@@ -54,6 +67,7 @@ Expected<query::FeedIndexView> find_group(const Call& call) {
   const auto* found = catalog->find("view", id, {});
   if (!found) {
     OCTAVO_TRY_VOID(check_design_document_exists(*call.database, id));
+    OCTAVO_TRY_VOID(check_view_language(*call.database, id));
     if (catalog->over_limit) return fail(ErrorCode::not_found, std::string(query::index_beyond_limit_reason));
     return missing_view();
   }

@@ -152,6 +152,8 @@ describe('views', () => {
     await refused('tags', { partition: 'p' }, '`partition` parameter is not supported in this design doc');
     expectError(await server.get(`/${db}/_design/d/_view/tags?key=x`), 400, 'bad_request');
     expectError(await server.get(`/${db}/_design/d/_view/nothing`), 404, 'not_found', 'missing_named_view');
+    await server.put(`/${db}/_design/erlang`, { language: 'erlang', views: { v: { map: 'fun({Doc}) -> Emit(1, 2) end.' } } });
+    expectError(await server.get(`/${db}/_design/erlang/_view/v`), 400, 'unknown_query_language');
     expectError(await server.get(`/${db}/_design/nothing/_view/nothing`), 404, 'not_found', 'missing');
   });
 
