@@ -217,7 +217,7 @@ Task<Expected<Reply>> purge(Call& call) {
       return add_purged_infos(engine.catalog(), *call.database, infos);
     };
     // The documents are gone, so an error here must not tell the client that they are not.
-    static_cast<void>(co_await engine.run_blocking(std::move(remember)));
+    static_cast<void>(co_await engine.workers().run_blocking(std::move(remember)));
   }
 
   Reply reply;
