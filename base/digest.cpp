@@ -108,9 +108,9 @@ Sha256Value sha256(std::initializer_list<std::string_view> parts) {
 }
 
 std::string hex_identity(std::string_view content) {
-  constexpr std::size_t kBytes = 16;
+  constexpr std::size_t kept_bytes = 16;
   const Sha256Value digest = sha256(content);
-  return hex_encode({digest.data(), kBytes});
+  return hex_encode({digest.data(), kept_bytes});
 }
 
 std::string hmac(Digest digest, std::string_view key, std::string_view message) {

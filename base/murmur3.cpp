@@ -6,14 +6,14 @@
 namespace octavo {
 namespace {
 
-constexpr std::uint64_t kC1 = 0x87c37b91114253d5ULL;
-constexpr std::uint64_t kC2 = 0x4cf5ad432745937fULL;
+constexpr std::uint64_t multiplier_1 = 0x87c37b91114253d5ULL;
+constexpr std::uint64_t multiplier_2 = 0x4cf5ad432745937fULL;
 
 std::uint64_t mix_low(std::uint64_t k) {
-  return std::rotl(k * kC1, 31) * kC2;
+  return std::rotl(k * multiplier_1, 31) * multiplier_2;
 }
 std::uint64_t mix_high(std::uint64_t k) {
-  return std::rotl(k * kC2, 33) * kC1;
+  return std::rotl(k * multiplier_2, 33) * multiplier_1;
 }
 
 std::uint64_t finish(std::uint64_t k) {

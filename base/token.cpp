@@ -24,11 +24,11 @@ std::string seal_token(std::string bytes) {
 }
 
 std::optional<std::string> open_token(std::string_view text) {
-  constexpr std::size_t kChecksumBytes = 4;
+  constexpr std::size_t checksum_bytes = 4;
   auto bytes = crypto::base64url_decode(text);
-  if (!bytes || bytes->size() < kChecksumBytes) return std::nullopt;
-  const std::string checksum = bytes->substr(bytes->size() - kChecksumBytes);
-  bytes->resize(bytes->size() - kChecksumBytes);
+  if (!bytes || bytes->size() < checksum_bytes) return std::nullopt;
+  const std::string checksum = bytes->substr(bytes->size() - checksum_bytes);
+  bytes->resize(bytes->size() - checksum_bytes);
   if (checksum != checksum_of(*bytes)) return std::nullopt;
   return bytes;
 }

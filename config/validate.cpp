@@ -132,8 +132,8 @@ Checked check_cosmos(const Settings& settings) {
     return Failure(fmt::format("cosmos.port: {} is server.port too; the two APIs need a port each", settings.port));
   }
   const auto check_key = [](std::string_view name, std::string_view key) -> Checked {
-    constexpr std::size_t kKeyTextBytesMin = 22;  // 16 bytes
-    if (key.empty() || (looks_like_base64(key) && key.size() >= kKeyTextBytesMin)) return {};
+    constexpr std::size_t key_text_bytes_min = 22;  // 16 bytes
+    if (key.empty() || (looks_like_base64(key) && key.size() >= key_text_bytes_min)) return {};
     return Failure(
         fmt::format("{}: expected at least 16 random bytes in base64, such as `openssl rand -base64 64` "
                     "prints",

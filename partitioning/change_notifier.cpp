@@ -19,7 +19,7 @@ using Timer =
 
 namespace {
 /// After this many the thread's other work has its turn: ten thousand followers of one database must not delay it.
-constexpr std::size_t kWokenAtOnce = 32;
+constexpr std::size_t woken_at_once = 32;
 }  // namespace
 
 /// One waiting coroutine. The timer is used on its own I/O thread only.
@@ -95,7 +95,7 @@ void ChangeNotifier::notify_all() {
 }
 
 void ChangeNotifier::wake(const std::shared_ptr<Wave>& wave) {
-  for (std::size_t n = 0; n < kWokenAtOnce && !wave->waiters.empty(); ++n) {
+  for (std::size_t n = 0; n < woken_at_once && !wave->waiters.empty(); ++n) {
     Waiter& waiter = *wave->waiters.back();
     if (!std::exchange(waiter.notified, true)) waiter.timer.cancel();
     wave->waiters.pop_back();

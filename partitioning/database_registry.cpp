@@ -15,11 +15,11 @@ struct DatabaseCache {
   std::uint64_t generation = 0;
   std::unordered_map<std::string, std::weak_ptr<Database>> databases;
 };
-constexpr std::size_t kCachedDatabasesMax = 256;
+constexpr std::size_t cached_databases_max = 256;
 
 DatabaseCache& thread_cache(const void* registry, std::uint64_t generation) {
   thread_local DatabaseCache cache;
-  if (cache.registry != registry || cache.generation != generation || cache.databases.size() > kCachedDatabasesMax) {
+  if (cache.registry != registry || cache.generation != generation || cache.databases.size() > cached_databases_max) {
     cache = {registry, generation, {}};
   }
   return cache;

@@ -21,9 +21,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kDatabaseNameBytesMax = 238;  // Apache CouchDB's limit
+constexpr std::size_t database_name_bytes_max = 238;  // Apache CouchDB's limit
 /// An opening waits for the disk now and then; more of them would only slow each other down.
-constexpr std::size_t kOpeners = 2;
+constexpr std::size_t opener_threads = 2;
 
 std::string random_tag() {
   std::array<unsigned char, 16> bytes{};
@@ -41,7 +41,7 @@ std::size_t thread_count(std::uint16_t configured, unsigned factor, unsigned lea
   return std::max(least, std::max(1U, std::thread::hardware_concurrency()) * factor);
 }
 
-constexpr std::chrono::seconds kJanitorInterval{1};
+constexpr std::chrono::seconds janitor_interval{1};
 
 /// The janitor works behind the openers; beyond this surplus they close stores themselves before they continue.
 /// Also in server/connection/descriptor_budget.cpp.
@@ -79,7 +79,7 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
       slow_indexing_(indexers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 2)) - 1),
       workers_(thread_count(settings.worker_threads, 1, 1)),
       indexers_(thread_count(settings.worker_threads, 1, 2)),
-      openers_(kOpeners),
+      openers_(opener_threads),
       closers_(1),
       splits_(settings.split_source_kept_s) {}
 
@@ -180,10 +180,11 @@ Expected<void> Engine::check_database_name(std::string_view name) {
   const auto is_allowed = [&](char c) {
     return is_lower(c) || (c >= '0' && c <= '9') || std::string_view("_$()+-/").find(c) != std::string_view::npos;
   };
-  if (name.size() > kDatabaseNameBytesMax) {
-    return fail(ErrorCode::bad_request,
-                fmt::format("Name: '{}'. Database names may have at most {} characters.", name, kDatabaseNameBytesMax),
-                "database_name_too_long");
+  if (name.size() > database_name_bytes_max) {
+    return fail(
+        ErrorCode::bad_request,
+        fmt::format("Name: '{}'. Database names may have at most {} characters.", name, database_name_bytes_max),
+        "database_name_too_long");
   }
   if (name.empty() || !is_lower(name.front()) || !std::ranges::all_of(name, is_allowed)) {
     return fail(
@@ -377,7 +378,7 @@ void Engine::retire(Database* database) {
 void Engine::keep_within_limits(const std::stop_token& stop) {
   std::unique_lock<std::mutex> lock(janitor_mutex_);
   while (!stop.stop_requested()) {
-    janitor_wake_.wait_for(lock, stop, kJanitorInterval, [this] { return janitor_wanted_.exchange(false); });
+    janitor_wake_.wait_for(lock, stop, janitor_interval, [this] { return janitor_wanted_.exchange(false); });
     try {
       if (!stop.stop_requested()) registry_.close_least_recently_used(settings_.open_partitions_max);
       if (!stop.stop_requested()) splits_.tend(registry_.open_databases(), settings_.physical_partition_bytes_max);

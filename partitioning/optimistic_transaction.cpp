@@ -17,8 +17,8 @@ using storage::DocumentView;
 using storage::DocumentWrite;
 using storage::Revision;
 
-constexpr int kAttemptsMax = 16;
-constexpr std::chrono::seconds kAttemptsTime{10};
+constexpr int attempts_max = 16;
+constexpr std::chrono::seconds attempts_time{10};
 
 std::unexpected<Error> update_conflict() {
   return fail(ErrorCode::conflict, "Document update conflict.");
@@ -299,7 +299,7 @@ Task<Expected<bool>> OptimisticTransaction::commit() {
 
 Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database, DocumentTarget target, bool in_turn,
                                              std::function<Expected<Verdict>(OptimisticTransaction&)> attempt) {
-  const auto until = std::chrono::steady_clock::now() + kAttemptsTime;
+  const auto until = std::chrono::steady_clock::now() + attempts_time;
   std::optional<Turns::Turn> turn;
   if (in_turn) {
     auto taken = co_await database->turns().take(std::string(target.partition_key()));
@@ -310,7 +310,7 @@ Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database,
   if (auto admitted = database->meter().admit(target); !admitted) {
     co_return std::unexpected(std::move(admitted).error());
   }
-  for (int i = 0; i < kAttemptsMax && (i == 0 || std::chrono::steady_clock::now() < until); ++i) {
+  for (int i = 0; i < attempts_max && (i == 0 || std::chrono::steady_clock::now() < until); ++i) {
     OptimisticTransaction transaction(database, target);
     // Even without writes, all reads must have been true at the same time.
     const auto run = [&]() -> Expected<Verdict> {

@@ -21,14 +21,14 @@ namespace octavo::partitioning {
 
 namespace {
 
-constexpr std::size_t kBatchBytes = 4ULL << 20;
-constexpr std::size_t kBatchRows = 5'000;
+constexpr std::size_t batch_bytes = 4ULL << 20;
+constexpr std::size_t batch_rows = 5'000;
 // If this little is left, the writes may wait for it.
-constexpr std::size_t kRestRowsMax = 500;
+constexpr std::size_t rest_rows_max = 500;
 // If writes are faster than this copies, they have to wait at the end; otherwise it would copy forever.
-constexpr int kCatchUpsMax = 200;
-constexpr std::chrono::milliseconds kIndexPause{50};
-constexpr std::chrono::milliseconds kCatalogPause{100};
+constexpr int catch_ups_max = 200;
+constexpr std::chrono::milliseconds index_pause{50};
+constexpr std::chrono::milliseconds catalog_pause{100};
 
 /// Waits for a completion on a writer's thread. The callback owns the promise, as it may still be using it when the
 /// waiting ends.
@@ -54,19 +54,19 @@ HashPosition middle_of(const storage::PartitionMapEntry& range) {
 }
 
 /// The highest setting of logical_partition_bytes_max. A damaged row may state any number, and sums must not overflow.
-constexpr std::uint64_t kBytesCountedMax = 1ULL << 50;
+constexpr std::uint64_t bytes_counted_max = 1ULL << 50;
 
 /// Bytes of documents by position, in coarse buckets.
 class Histogram {
  public:
   Histogram(HashPosition first, HashPosition last)
-      : first_(first), last_(last), width_((last - first) / kBuckets + 1) {}
+      : first_(first), last_(last), width_((last - first) / bucket_count + 1) {}
 
   /// Ignores positions outside of the range. The buckets together may be wider than it, and a damaged row may have the
   /// key of another range.
   void add(HashPosition position, std::uint64_t bytes) {
     if (position < first_ || position > last_) return;
-    const std::uint64_t counted = std::min(bytes, kBytesCountedMax) + 1;
+    const std::uint64_t counted = std::min(bytes, bytes_counted_max) + 1;
     buckets_[(position - first_) / width_] += counted;
     total_ += counted;
   }
@@ -77,18 +77,18 @@ class Histogram {
   /// The bucket that contains the middle of all bytes, and the number of bytes before it.
   std::pair<std::size_t, std::uint64_t> middle(std::uint64_t before, std::uint64_t half) const {
     std::size_t bucket = 0;
-    while (bucket + 1 < kBuckets && before + buckets_[bucket] < half) before += buckets_[bucket++];
+    while (bucket + 1 < bucket_count && before + buckets_[bucket] < half) before += buckets_[bucket++];
     return {bucket, before};
   }
   std::uint64_t in(std::size_t bucket) const { return buckets_[bucket]; }
 
  private:
-  static constexpr std::size_t kBuckets = 4096;
+  static constexpr std::size_t bucket_count = 4096;
   HashPosition first_;
   HashPosition last_;
   HashPosition width_;
   std::uint64_t total_ = 0;
-  std::vector<std::uint64_t> buckets_ = std::vector<std::uint64_t>(kBuckets);
+  std::vector<std::uint64_t> buckets_ = std::vector<std::uint64_t>(bucket_count);
 };
 
 }  // namespace
@@ -175,7 +175,7 @@ Expected<void> PartitionSplit::begin() {
   if (range->first == range->last) {
     return fail(ErrorCode::bad_request, "This physical partition cannot be split any further.");
   }
-  if (map.partition_id_end() + 1 > storage::kPartitionNumberMax) {
+  if (map.partition_id_end() + 1 > storage::partition_number_max) {
     return fail(ErrorCode::bad_request, "This database was split too often.");
   }
   source_ = map.partition(partition_id_);
@@ -220,7 +220,7 @@ Expected<void> PartitionSplit::begin() {
 }
 
 Expected<void> PartitionSplit::copy() {
-  for (int catch_ups = 0; catch_ups < kCatchUpsMax;) {
+  for (int catch_ups = 0; catch_ups < catch_ups_max;) {
     OCTAVO_TRY_VOID(check_stopped());
     OCTAVO_TRY(const bool little_left, copy_batch());
     if (little_left) stage_ = SplitStage::catching_up;
@@ -229,7 +229,7 @@ Expected<void> PartitionSplit::copy() {
       if (little_left) return {};
       ++catch_ups;
     } else if (little_left) {
-      std::this_thread::sleep_for(kIndexPause);
+      std::this_thread::sleep_for(index_pause);
     }
   }
   return {};
@@ -258,7 +258,7 @@ Expected<bool> PartitionSplit::read_batch(Halves& halves) {
   const storage::CopyReader reader(source_->store(), snapshot.transaction());
   std::size_t bytes = 0;
   std::size_t rows = 0;
-  const auto is_full = [&] { return bytes >= kBatchBytes || rows >= kBatchRows; };
+  const auto is_full = [&] { return bytes >= batch_bytes || rows >= batch_rows; };
   const auto take_document = [&](std::string_view id) -> Expected<void> {
     OCTAVO_TRY(auto document, reader.document(id));
     bytes += document.bytes();
@@ -277,7 +277,7 @@ Expected<bool> PartitionSplit::read_batch(Halves& halves) {
     halves[half_of(local.id)].local_documents.push_back(std::move(local));
   }
   if (!locals_copied_ && !is_full()) {
-    auto locals = reader.local_documents_after(local_position_, kBatchBytes);
+    auto locals = reader.local_documents_after(local_position_, batch_bytes);
     locals_copied_ = locals.empty();
     if (!locals.empty()) local_position_ = locals.back().id;
     rows += locals.size();
@@ -292,12 +292,12 @@ Expected<bool> PartitionSplit::read_batch(Halves& halves) {
   }
   bool versions_left = true;
   if (!is_full()) {
-    OCTAVO_TRY(auto versions, reader.versions_after(versions_position_, kBatchBytes, versions_position_));
+    OCTAVO_TRY(auto versions, reader.versions_after(versions_position_, batch_bytes, versions_position_));
     versions_left = !versions.empty();
     rows += versions.size();
     for (auto& version : versions) halves[half_of(version.id)].versions.push_back(std::move(version));
   }
-  return !row && !versions_left && locals_copied_ && rows <= kRestRowsMax;
+  return !row && !versions_left && locals_copied_ && rows <= rest_rows_max;
 }
 
 Expected<void> PartitionSplit::adopt(Halves halves) {
@@ -390,7 +390,7 @@ Expected<void> PartitionSplit::change_catalog() {
     auto stored = catalog.find(database.name());
     // A stop of the split does not end this: until it is known what is on the disk, all writes of the partition wait.
     while (!stored && !database.deleted() && !server_ends_()) {
-      std::this_thread::sleep_for(kCatalogPause);
+      std::this_thread::sleep_for(catalog_pause);
       stored = catalog.find(database.name());
     }
     is_unknown_ = !stored && !database.deleted();

@@ -29,8 +29,8 @@ struct ScanBudget {
 
   /// Whether the time is over, after this many rows. Reads the clock only every few rows.
   bool is_over_after(std::size_t rows) const {
-    constexpr std::size_t kRowsBetweenLooks = 8;
-    return rows % kRowsBetweenLooks == 0 && until != Clock::time_point::max() && Clock::now() >= until;
+    constexpr std::size_t rows_between_looks = 8;
+    return rows % rows_between_looks == 0 && until != Clock::time_point::max() && Clock::now() >= until;
   }
 };
 

@@ -14,7 +14,7 @@ namespace octavo::partitioning {
 namespace {
 
 // For this long, a partition that is too large but cannot be split, or whose split failed, is not tried again.
-constexpr std::chrono::minutes kRefusedFor{60};
+constexpr std::chrono::minutes refused_for{60};
 
 std::size_t widest(const PartitionMap& map) {
   const auto& ranges = map.ranges();
@@ -182,7 +182,7 @@ void SplitQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& lock) {
       grow_to = entry.grow_to;
     } else {
       job.failure = result.error().reason;
-      refused_.push_back({job.instance_tag, job.partition_id, Clock::now() + kRefusedFor});
+      refused_.push_back({job.instance_tag, job.partition_id, Clock::now() + refused_for});
     }
     job.state = result ? State::completed : State::failed;
     entry.job = std::move(job);
@@ -237,7 +237,7 @@ void SplitQueue::tend(const std::vector<std::shared_ptr<Database>>& open_databas
         continue;
       }
       const std::lock_guard lock(mutex_);
-      refused_.push_back({database->instance_tag(), partition_id, Clock::now() + kRefusedFor});
+      refused_.push_back({database->instance_tag(), partition_id, Clock::now() + refused_for});
     }
   }
 }

@@ -22,18 +22,18 @@ namespace octavo::storage {
 namespace {
 
 enum CatalogTree : std::size_t { databases, garbage_folders, facts_tree };
-constexpr std::uint8_t kPlainRow = 1;
-constexpr std::uint8_t kDefinedRow = 2;
-constexpr std::uint8_t kSplitRow = 3;
-constexpr std::size_t kExpectedBytes = 1 << 16;
+constexpr std::uint8_t plain_row_version = 1;
+constexpr std::uint8_t defined_row_version = 2;
+constexpr std::uint8_t split_row_version = 3;
+constexpr std::size_t change_bytes = 1 << 16;
 /// Disk space kept for changes that must be possible on a full disk: removing a database, and changing who may read
 /// one. A deletion copies a few pages of each tree.
-constexpr std::uint64_t kReserveBytes = 512ULL << 10;
+constexpr std::uint64_t reserve_bytes = 512ULL << 10;
 /// Small facts may use the other half, so that many of them still leave enough for deletions.
-constexpr std::uint64_t kReserveBesideFacts = kReserveBytes / 2;
-constexpr std::size_t kSmallFactBytes = 64ULL << 10;
+constexpr std::uint64_t reserve_beside_facts = reserve_bytes / 2;
+constexpr std::size_t small_fact_bytes = 64ULL << 10;
 
-constexpr std::string_view kPartitionFolderPrefix = "partition-";
+constexpr std::string_view partition_folder_prefix = "partition-";
 
 std::string encode(const DatabaseRecord& record) {
   OCTAVO_ASSERT(!record.partition_map.empty());  // a reader takes such a record for damaged
@@ -42,7 +42,7 @@ std::string encode(const DatabaseRecord& record) {
   const bool defined = record.key_scheme != KeyScheme::text || !record.definition.empty();
   const bool split =
       std::ranges::any_of(record.partition_map, [](const auto& entry) { return !entry.ancestors.empty(); });
-  writer.u8(split ? kSplitRow : defined ? kDefinedRow : kPlainRow);
+  writer.u8(split ? split_row_version : defined ? defined_row_version : plain_row_version);
   writer.sized_bytes(record.instance_tag);
   writer.u48(static_cast<std::uint64_t>(record.created_s));
   writer.u8(static_cast<std::uint8_t>((record.partitioned ? 1 : 0) | (record.auto_index ? 2 : 0)));
@@ -72,7 +72,7 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
   DatabaseRecord record;
   record.name = name;
   const std::uint8_t version = reader.u8();
-  bool known = version == kPlainRow || version == kDefinedRow || version == kSplitRow;
+  bool known = version == plain_row_version || version == defined_row_version || version == split_row_version;
   record.instance_tag = reader.sized_bytes();
   record.created_s = static_cast<std::int64_t>(reader.u48());
   const std::uint8_t flags = reader.u8();
@@ -89,13 +89,13 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
     known = known && partition_number(entry.folder).has_value();
     record.partition_map.push_back(std::move(entry));
   }
-  if (version == kDefinedRow || version == kSplitRow) {
+  if (version == defined_row_version || version == split_row_version) {
     const std::uint8_t scheme = reader.u8();
     known = known && scheme <= static_cast<std::uint8_t>(KeyScheme::multi_hash);
     record.key_scheme = static_cast<KeyScheme>(scheme);
     record.definition = reader.sized_bytes();
   }
-  if (version == kSplitRow) {
+  if (version == split_row_version) {
     for (PartitionMapEntry& entry : record.partition_map) {
       const std::uint64_t ancestors = reader.varint();
       for (std::uint64_t i = 0; reader.ok() && i < ancestors; ++i) {
@@ -130,16 +130,17 @@ Store::Options store_options(std::filesystem::path folder, config::Durability du
 }  // namespace
 
 std::string partition_folder(std::uint32_t number) {
-  OCTAVO_ASSERT(number <= kPartitionNumberMax);
-  return std::string(kPartitionFolderPrefix) + std::to_string(number);
+  OCTAVO_ASSERT(number <= partition_number_max);
+  return std::string(partition_folder_prefix) + std::to_string(number);
 }
 
 std::optional<std::uint32_t> partition_number(std::string_view folder) {
-  if (!folder.starts_with(kPartitionFolderPrefix)) return std::nullopt;
-  folder.remove_prefix(kPartitionFolderPrefix.size());
+  if (!folder.starts_with(partition_folder_prefix)) return std::nullopt;
+  folder.remove_prefix(partition_folder_prefix.size());
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(folder.data(), folder.data() + folder.size(), number);
-  if (error != std::errc{} || end != folder.data() + folder.size() || number > kPartitionNumberMax) return std::nullopt;
+  if (error != std::errc{} || end != folder.data() + folder.size() || number > partition_number_max)
+    return std::nullopt;
   return number;
 }
 
@@ -148,7 +149,7 @@ Catalog::Catalog(std::filesystem::path folder, config::Durability durability, Fa
 
 Expected<void> Catalog::open() {
   OCTAVO_TRY_VOID(store_.create_whole());
-  static_cast<void>(store_.reserve_space(kReserveBytes));  // the disk may be full
+  static_cast<void>(store_.reserve_space(reserve_bytes));  // the disk may be full
   return {};
 }
 void Catalog::close() {
@@ -176,14 +177,14 @@ Expected<std::vector<DatabaseRecord>> Catalog::all() {
 
 // For writes that may fail on a full disk.
 Expected<void> Catalog::keep_reserve(std::size_t fact_bytes) {
-  auto kept = store_.reserve_space(kReserveBytes);
-  return kept || fact_bytes > kSmallFactBytes ? kept : store_.reserve_space(kReserveBesideFacts);
+  auto kept = store_.reserve_space(reserve_bytes);
+  return kept || fact_bytes > small_fact_bytes ? kept : store_.reserve_space(reserve_beside_facts);
 }
 
 Expected<void> Catalog::add(const DatabaseRecord& record) {
   std::lock_guard<std::mutex> lock(write_mutex_);
-  OCTAVO_TRY_VOID(store_.reserve_space(kReserveBytes));
-  return store_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+  OCTAVO_TRY_VOID(store_.reserve_space(reserve_bytes));
+  return store_.write(change_bytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY(const auto taken, transaction.get(store_.tree(databases), record.name));
     if (taken) {
       return fail(ErrorCode::precondition_failed, "The database could not be created, the file already exists.",
@@ -195,8 +196,8 @@ Expected<void> Catalog::add(const DatabaseRecord& record) {
 
 Expected<void> Catalog::replace(const DatabaseRecord& record) {
   std::lock_guard<std::mutex> lock(write_mutex_);
-  OCTAVO_TRY_VOID(store_.reserve_space(kReserveBytes));
-  return store_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+  OCTAVO_TRY_VOID(store_.reserve_space(reserve_bytes));
+  return store_.write(change_bytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(find_same(transaction, record));
     return transaction.put(store_.tree(databases), record.name, encode(record));
   });
@@ -214,7 +215,7 @@ Expected<void> Catalog::find_same(const WriteTransaction& transaction, const Dat
 
 Expected<void> Catalog::remove(std::string_view name) {
   std::lock_guard<std::mutex> lock(write_mutex_);
-  return store_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+  return store_.write(change_bytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY(const auto row, transaction.get(store_.tree(databases), name));
     if (!row) return fail(ErrorCode::not_found, "Database does not exist.");
     OCTAVO_TRY(const DatabaseRecord record, decode(name, *row));
@@ -244,8 +245,8 @@ Expected<std::vector<std::string>> Catalog::garbage() {
 
 Expected<void> Catalog::forget_garbage(std::string_view folder) {
   std::lock_guard<std::mutex> lock(write_mutex_);
-  static_cast<void>(store_.reserve_space(kReserveBytes));  // the folder's files have just freed space
-  return store_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+  static_cast<void>(store_.reserve_space(reserve_bytes));  // the folder's files have just freed space
+  return store_.write(change_bytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(transaction.erase(store_.tree(garbage_folders), folder));
     return {};
   });
@@ -272,7 +273,7 @@ Expected<std::vector<std::pair<std::string, std::string>>> Catalog::facts(std::s
 Expected<void> Catalog::set_fact(std::string_view area, std::string_view name, std::string_view value) {
   std::lock_guard<std::mutex> lock(write_mutex_);
   OCTAVO_TRY_VOID(keep_reserve(value.size()));
-  return store_.write(kExpectedBytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
+  return store_.write(change_bytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
     return transaction.put(store_.tree(facts_tree), fact_key(area, name), value);
   });
 }
@@ -280,7 +281,7 @@ Expected<void> Catalog::set_fact(std::string_view area, std::string_view name, s
 Expected<void> Catalog::set_fact_of(const DatabaseRecord& record, std::string_view area, std::string_view value) {
   std::lock_guard<std::mutex> lock(write_mutex_);
   OCTAVO_TRY_VOID(keep_reserve(value.size()));
-  return store_.write(kExpectedBytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
+  return store_.write(change_bytes + value.size(), [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(find_same(transaction, record));
     return transaction.put(store_.tree(facts_tree), fact_key(area, record.name), value);
   });
@@ -293,7 +294,7 @@ Expected<void> Catalog::erase_fact(std::string_view area, std::string_view name)
 Expected<void> Catalog::erase_fact(std::string_view area, std::string_view name,
                                    FunctionRef<Expected<void>(std::optional<std::string_view> before)> check) {
   std::lock_guard<std::mutex> lock(write_mutex_);
-  return store_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+  return store_.write(change_bytes, [&](WriteTransaction& transaction) -> Expected<void> {
     const std::string key = fact_key(area, name);
     OCTAVO_TRY(const auto before, transaction.get(store_.tree(facts_tree), key));
     OCTAVO_TRY_VOID(check(before));
@@ -305,8 +306,8 @@ Expected<void> Catalog::erase_fact(std::string_view area, std::string_view name,
 Expected<void> Catalog::change_fact(std::string_view area, std::string_view name,
                                     FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change) {
   std::lock_guard<std::mutex> lock(write_mutex_);
-  OCTAVO_TRY_VOID(keep_reserve(kSmallFactBytes));
-  return store_.write(kExpectedBytes, [&](WriteTransaction& transaction) -> Expected<void> {
+  OCTAVO_TRY_VOID(keep_reserve(small_fact_bytes));
+  return store_.write(change_bytes, [&](WriteTransaction& transaction) -> Expected<void> {
     const std::string key = fact_key(area, name);
     OCTAVO_TRY(const auto before, transaction.get(store_.tree(facts_tree), key));
     OCTAVO_TRY(const std::string after, change(before));

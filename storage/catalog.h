@@ -26,7 +26,7 @@ struct PartitionMapEntry {
 std::string partition_folder(std::uint32_t number);
 /// nullopt: not the name of a partition's folder.
 std::optional<std::uint32_t> partition_number(std::string_view folder);
-inline constexpr std::uint32_t kPartitionNumberMax = (1U << 20) - 1;
+inline constexpr std::uint32_t partition_number_max = (1U << 20) - 1;
 
 /// How the partition key, the part of a document id before its first `:`, becomes a position in the hash space. See
 /// partitioning/keys/typed_key.h. The numbers are stored and must not change.

@@ -15,9 +15,9 @@
 namespace octavo::storage {
 namespace {
 
-constexpr int kFolderFormat = 1;
-constexpr std::string_view kFolderFormatFile = "octavo.format";
-constexpr std::string_view kFolderLockFile = "octavo.lock";
+constexpr int folder_format = 1;
+constexpr std::string_view folder_format_file = "octavo.format";
+constexpr std::string_view folder_lock_file = "octavo.lock";
 
 std::unexpected<Error> io_error(std::string_view action, const std::filesystem::path& path,
                                 const std::error_code& error) {
@@ -88,7 +88,7 @@ Expected<void> DataFolder::open() {
 }
 
 Expected<void> DataFolder::lock() {
-  const std::filesystem::path path = path_ / kFolderLockFile;
+  const std::filesystem::path path = path_ / folder_lock_file;
   lock_descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock_descriptor_ < 0) return io_error("cannot open", path, last_error());
   if (::flock(lock_descriptor_, LOCK_EX | LOCK_NB) != 0) {
@@ -102,16 +102,16 @@ Expected<void> DataFolder::lock() {
 
 // A new folder gets the present format.
 Expected<void> DataFolder::check_format() const {
-  const std::filesystem::path path = path_ / kFolderFormatFile;
+  const std::filesystem::path path = path_ / folder_format_file;
   std::ifstream file(path);
-  if (!file) return write_file_durably(path, fmt::format("{}\n", kFolderFormat));
+  if (!file) return write_file_durably(path, fmt::format("{}\n", folder_format));
   int format = 0;
   file >> format;
-  if (format < 1 || format > kFolderFormat) {
+  if (format < 1 || format > folder_format) {
     return fail(ErrorCode::precondition_failed,
                 fmt::format("the data folder {} has format {}, and this octavo knows formats up to {}: use the newer "
                             "version that wrote it",
-                            path_.string(), format, kFolderFormat));
+                            path_.string(), format, folder_format));
   }
   return {};
 }

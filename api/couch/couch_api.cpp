@@ -205,14 +205,14 @@ Reply CouchApi::protocol_error(int status, std::string_view reason) const {
     int status;
     std::string_view error;
   };
-  constexpr Word kWords[] = {
+  constexpr Word words[] = {
       {400, "bad_request"},         {408, "timeout"},   {411, "length_required"},
       {413, "too_large"},           {414, "too_long"},  {415, "bad_content_type"},
       {417, "expectation_failed"},  {431, "too_large"}, {501, "not_implemented"},
       {503, "service unavailable"},
   };
   std::string_view error = status < 500 ? "bad_request" : "internal_server_error";
-  for (const auto& word : kWords) {
+  for (const auto& word : words) {
     if (word.status == status) error = word.error;
   }
   // Use CouchDB's text where people and programs know it.

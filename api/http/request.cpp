@@ -52,7 +52,7 @@ bool parse_path(std::string_view path, bool plus_is_space, std::vector<std::stri
     const auto slash = path.find('/');
     const auto segment = path.substr(0, slash);
     if (!segment.empty()) {
-      if (used == kTargetPartsMax) return false;
+      if (used == target_parts_max) return false;
       if (!decode_into(segment, plus_is_space, next_element(segments, used))) return false;
     }
     if (slash == std::string_view::npos) break;
@@ -69,7 +69,7 @@ bool parse_query(std::string_view text, std::vector<QueryParameter>& parameters)
     const auto pair = text.substr(0, ampersand);
     if (!pair.empty()) {
       const auto equals = pair.find('=');
-      if (used == kTargetPartsMax) return false;
+      if (used == target_parts_max) return false;
       auto& parameter = next_element(parameters, used);
       if (!decode_into(pair.substr(0, equals), true, parameter.name)) return false;
       const auto value = equals == std::string_view::npos ? std::string_view{} : pair.substr(equals + 1);
@@ -141,10 +141,10 @@ void read_plus_as_space(Request& request) {
 }
 
 std::string_view trim_blanks(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t";
-  const auto first = text.find_first_not_of(kBlanks);
+  constexpr std::string_view blanks = " \t";
+  const auto first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space) {

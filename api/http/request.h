@@ -68,14 +68,14 @@ struct Request {
 };
 
 /// Limit of path segments, and of parameters, above what any resource needs: a part of one byte takes up to 64 bytes.
-inline constexpr std::size_t kTargetPartsMax = 1'000;
+inline constexpr std::size_t target_parts_max = 1'000;
 
 /// Whether the `Prefer` header contains `preference`, in any case.
 bool prefers(const Request& request, std::string_view preference);
 
 /// Splits and decodes a request target into `raw_path`, `segments` and `query` of `request`.
 /// Returns false for malformed percent-encoding, a control character, a target that does not start with `/`, or more
-/// than kTargetPartsMax segments or parameters. Empty segments are left out: `//db/` is `/db`.
+/// than target_parts_max segments or parameters. Empty segments are left out: `//db/` is `/db`.
 bool parse_target(std::string_view target, Request& request);
 
 /// Decodes the path of a parsed request again, with each unencoded `+` as a space, as CouchDB does by default.

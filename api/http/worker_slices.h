@@ -17,13 +17,13 @@ class WorkerSlices {
   WorkerSlices(partitioning::Engine& engine, const Request& request) : engine_(engine), request_(request) {}
 
   /// Queues behind the others from the first slice on, for slices that may take long.
-  void let_others_go_first() { spent_ = kImpatientTime; }
+  void let_others_go_first() { spent_ = impatient_time; }
 
   /// Runs `slice`, which returns an Expected, on a worker, and resumes on the calling I/O thread. `runs_functions`: it
   /// runs user-defined functions (Workers::run_function). Errors: those of the slice; timeout when the client has left.
   template <class Slice>
   Task<std::invoke_result_t<Slice&>> run(Slice slice, bool runs_functions = false) {
-    if (spent_ >= kUnwatchedTime && request_.client_has_left()) {
+    if (spent_ >= unwatched_time && request_.client_has_left()) {
       co_return fail(ErrorCode::timeout, "The client has left before the reply was complete.");
     }
     auto timed = [this, &slice] {
@@ -34,7 +34,7 @@ class WorkerSlices {
     };
     if (runs_functions) {
       co_return co_await engine_.workers().run_function(std::move(timed));
-    } else if (spent_ < kImpatientTime) {
+    } else if (spent_ < impatient_time) {
       co_return co_await engine_.workers().run_blocking(std::move(timed));
     } else {
       co_return co_await engine_.workers().run_patiently(std::move(timed));
@@ -42,9 +42,9 @@ class WorkerSlices {
   }
 
  private:
-  static constexpr std::chrono::milliseconds kImpatientTime{10};
+  static constexpr std::chrono::milliseconds impatient_time{10};
   // A client that shuts down its sending side after the request still gets a reply that takes less than this.
-  static constexpr std::chrono::milliseconds kUnwatchedTime{500};
+  static constexpr std::chrono::milliseconds unwatched_time{500};
 
   partitioning::Engine& engine_;
   const Request& request_;

@@ -19,11 +19,11 @@ namespace {
 namespace json = boost::json;
 using storage::KeyScheme;
 
-constexpr std::size_t kHierarchyDepthMax = 3;  // this and the limits below: Azure Cosmos DB service limits
-constexpr std::size_t kUniqueKeysMax = 10;
-constexpr std::size_t kUniqueKeyPathsMax = 16;
-constexpr std::size_t kCompositePathsMax = 8;
-constexpr std::int64_t kRetentionMinutesMax = 30 * 24 * 60;
+constexpr std::size_t hierarchy_depth_max = 3;  // this and the limits below: Azure Cosmos DB service limits
+constexpr std::size_t unique_keys_max = 10;
+constexpr std::size_t unique_key_paths_max = 16;
+constexpr std::size_t composite_paths_max = 8;
+constexpr std::int64_t retention_minutes_max = 30 * 24 * 60;
 
 std::unexpected<Error> invalid(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason));
@@ -82,7 +82,7 @@ Expected<void> read_partition_key(ContainerDefinition& definition) {
     return invalid("Too many partition key paths for kind Hash: one is allowed; use kind \"MultiHash\" for more.");
   }
   if (kind_name == "MultiHash") {
-    if (definition.key_path_texts.size() > kHierarchyDepthMax) {
+    if (definition.key_path_texts.size() > hierarchy_depth_max) {
       return invalid("Too many partition key paths: a hierarchical key has at most three.");
     }
     if (number != 2) return invalid("partitionKey.version must be 2 for kind MultiHash.");
@@ -128,12 +128,12 @@ Expected<void> read_unique_keys(ContainerDefinition& definition) {
   const auto* keys = find(policy->get_object(), "uniqueKeys");
   if (keys == nullptr) return {};
   if (!keys->is_array()) return invalid("uniqueKeyPolicy.uniqueKeys must be an array.");
-  if (keys->get_array().size() > kUniqueKeysMax) return invalid("A container has at most 10 unique keys.");
+  if (keys->get_array().size() > unique_keys_max) return invalid("A container has at most 10 unique keys.");
   for (const auto& key : keys->get_array()) {
     if (!key.is_object()) return invalid("A unique key must be an object with paths.");
     OCTAVO_TRY(const auto texts, string_list(key.get_object(), "paths"));
     if (texts.empty()) return invalid("A unique key must have at least one path.");
-    if (texts.size() > kUniqueKeyPathsMax) return invalid("A unique key has at most 16 paths.");
+    if (texts.size() > unique_key_paths_max) return invalid("A unique key has at most 16 paths.");
     std::vector<query::FieldPath> paths;
     for (const auto& text : texts) {
       OCTAVO_TRY(auto path, parse_path(text));
@@ -173,7 +173,7 @@ Expected<void> check_composite_indexes(const json::object& policy) {
   if (list == nullptr) return {};
   if (!list->is_array()) return invalid("indexingPolicy.compositeIndexes must be an array of arrays.");
   for (const auto& index : list->get_array()) {
-    if (!index.is_array() || index.get_array().size() < 2 || index.get_array().size() > kCompositePathsMax) {
+    if (!index.is_array() || index.get_array().size() < 2 || index.get_array().size() > composite_paths_max) {
       return invalid("A composite index must be an array of 2 to 8 paths.");
     }
     for (const auto& entry : index.get_array()) {
@@ -189,7 +189,7 @@ Expected<void> check_composite_indexes(const json::object& policy) {
   return {};
 }
 
-constexpr std::string_view kEtagPath = "/\"_etag\"/?";
+constexpr std::string_view etag_path = "/\"_etag\"/?";
 
 bool has_index_path(const json::object& policy, std::string_view list_name, std::string_view path) {
   const auto* list = find(policy, list_name);
@@ -233,7 +233,7 @@ Expected<void> read_indexing_policy(ContainerDefinition& definition) {
   };
   if (indexes && is_empty("includedPaths") && is_empty("excludedPaths")) {
     policy["includedPaths"] = json::array{json::object{{"path", "/*"}}};
-    policy["excludedPaths"] = json::array{json::object{{"path", kEtagPath}}};
+    policy["excludedPaths"] = json::array{json::object{{"path", etag_path}}};
   } else if (indexes && root_included == root_excluded) {
     return invalid(root_included ? "The path '/*' is both included and excluded by the indexing policy."
                                  : "The special mandatory indexing path \"/\" is not provided in any of the path type "
@@ -250,21 +250,21 @@ Expected<void> read_change_feed_policy(ContainerDefinition& definition) {
   if (policy == nullptr) return {};
   const auto* minutes = policy->is_object() ? policy->get_object().if_contains("retentionDuration") : nullptr;
   if (minutes == nullptr || !minutes->is_int64() || minutes->get_int64() < 0 ||
-      minutes->get_int64() > kRetentionMinutesMax) {
+      minutes->get_int64() > retention_minutes_max) {
     return invalid("changeFeedPolicy.retentionDuration must be a number of minutes from 0 to 43200.");
   }
   definition.version_retention_min = minutes->get_int64();
   return {};
 }
 
-constexpr std::array<std::string_view, 10> kSystemProperties{"_rid",  "_self",     "_etag",   "_ts",        "_docs",
+constexpr std::array<std::string_view, 10> system_properties{"_rid",  "_self",     "_etag",   "_ts",        "_docs",
                                                              "_udfs", "_triggers", "_sprocs", "_conflicts", "_colls"};
 
 }  // namespace
 
 Expected<void> complete_definition(ContainerDefinition& definition) {
   auto& resource = definition.resource;
-  for (const auto name : kSystemProperties) resource.erase(name);
+  for (const auto name : system_properties) resource.erase(name);
   OCTAVO_TRY(definition.id, id_of(resource));
   OCTAVO_TRY_VOID(read_partition_key(definition));
   OCTAVO_TRY_VOID(read_time_to_live(definition));
@@ -280,14 +280,14 @@ Expected<void> complete_definition(ContainerDefinition& definition) {
 }
 
 bool excludes_etag(const ContainerDefinition& definition) {
-  return has_index_path(definition.resource.at("indexingPolicy").get_object(), "excludedPaths", kEtagPath);
+  return has_index_path(definition.resource.at("indexingPolicy").get_object(), "excludedPaths", etag_path);
 }
 
 void exclude_etag(ContainerDefinition& definition) {
   auto& policy = definition.resource.at("indexingPolicy").get_object();
   const bool has_root = has_index_path(policy, "includedPaths", "/*") || has_index_path(policy, "includedPaths", "/");
-  if (!has_root || excludes_etag(definition) || has_index_path(policy, "includedPaths", kEtagPath)) return;
-  policy["excludedPaths"].get_array().push_back(json::object{{"path", kEtagPath}});
+  if (!has_root || excludes_etag(definition) || has_index_path(policy, "includedPaths", etag_path)) return;
+  policy["excludedPaths"].get_array().push_back(json::object{{"path", etag_path}});
 }
 
 Expected<void> check_spatial_indexes(const ContainerDefinition& definition) {

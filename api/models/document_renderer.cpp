@@ -14,7 +14,7 @@ using storage::Revision;
 using storage::RevisionTree;
 
 // Size of `{"_id":"","_rev":"","_deleted":true}` and a revision.
-constexpr std::size_t kEnvelopeBytes = 96;
+constexpr std::size_t envelope_bytes = 96;
 
 void append_hash(std::string& out, const storage::RevisionHash& hash) {
   if (hash.is_digest()) {  // hexadecimal digits: no escapes
@@ -119,7 +119,7 @@ bool append_meta(std::string& out, const RevisionTree& tree, const Revision& sho
 void append_document(std::string& out, std::string_view id, const Revision& revision, bool deleted,
                      std::string_view body) {
   // Grow by doubling, because the rows of a long reply are appended one by one.
-  const auto needed = out.size() + id.size() + body.size() + kEnvelopeBytes;
+  const auto needed = out.size() + id.size() + body.size() + envelope_bytes;
   if (needed > out.capacity()) out.reserve(out.empty() ? needed : std::max(needed, 2 * out.capacity()));
   query::begin_document(out, id, revision, body);
   if (deleted) out += ",\"_deleted\":true";

@@ -13,17 +13,17 @@ struct Word {
   std::string_view word;
   ErrorWords words;
 };
-constexpr std::array kWords{
-    Word{word::kKeyMismatch, {400, 1001, "BadRequest"}},
-    Word{word::kOtherContainer, {400, 1024, "BadRequest"}},
-    Word{word::kCrossPartition, {400, 1004, "BadRequest"}},
-    Word{word::kEtag, {412, 0, "PreconditionFailed"}},
-    Word{word::kExists, {409, 0, "Conflict"}},
-    Word{word::kOwnerMissing, {404, 1003, "NotFound"}},
-    Word{word::kMethod, {405, 0, "MethodNotAllowed"}},
-    Word{word::kRetryWith, {449, 0, "RetryWith"}},
-    Word{word::kFailedDependency, {424, 0, "FailedDependency"}},
-    Word{word::kReplyTooLarge, {413, 3402, "RequestEntityTooLarge"}},
+constexpr std::array known_words{
+    Word{word::key_mismatch, {400, 1001, "BadRequest"}},
+    Word{word::other_container, {400, 1024, "BadRequest"}},
+    Word{word::cross_partition, {400, 1004, "BadRequest"}},
+    Word{word::etag, {412, 0, "PreconditionFailed"}},
+    Word{word::exists, {409, 0, "Conflict"}},
+    Word{word::owner_missing, {404, 1003, "NotFound"}},
+    Word{word::method, {405, 0, "MethodNotAllowed"}},
+    Word{word::retry_with, {449, 0, "RetryWith"}},
+    Word{word::failed_dependency, {424, 0, "FailedDependency"}},
+    Word{word::reply_too_large, {413, 3402, "RequestEntityTooLarge"}},
 };
 
 ErrorWords by_code(ErrorCode code) {
@@ -72,7 +72,7 @@ ErrorWords by_code(ErrorCode code) {
 }  // namespace
 
 ErrorWords words_for(const Error& error) {
-  for (const auto& known : kWords) {
+  for (const auto& known : known_words) {
     if (known.word == error.word) return known.words;
   }
   return by_code(error.code);
@@ -102,7 +102,7 @@ std::string_view error_message(const Error& error) {
 Reply error_reply(const Error& error) {
   const ErrorWords words = words_for(error);
   std::string message(error_message(error));
-  if (error.word == word::kContinuation) message.insert(0, "Invalid Continuation Token: ");  // clients look for this
+  if (error.word == word::continuation) message.insert(0, "Invalid Continuation Token: ");  // clients look for this
   auto reply = error_reply(words.status, words.code, message);
   if (words.substatus != 0) reply.headers.emplace_back("x-ms-substatus", std::to_string(words.substatus));
   if (words.status == 429) reply.headers.emplace_back("x-ms-retry-after-ms", std::to_string(error.retry_after_ms));

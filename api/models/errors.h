@@ -17,17 +17,17 @@ struct ErrorWords {
 
 /// Values of Error::word where this API distinguishes errors that have one ErrorCode in the engine.
 namespace word {
-inline constexpr std::string_view kKeyMismatch = "partition_key_mismatch";    // 400/1001
-inline constexpr std::string_view kOtherContainer = "other_container";        // 400/1024
-inline constexpr std::string_view kCrossPartition = "cross_partition_query";  // 400/1004
-inline constexpr std::string_view kEtag = "etag";                             // 412
-inline constexpr std::string_view kExists = "exists";                         // 409
-inline constexpr std::string_view kOwnerMissing = "owner_missing";            // 404/1003
-inline constexpr std::string_view kMethod = "method_not_allowed";             // 405
-inline constexpr std::string_view kRetryWith = "retry_with";                  // 449
-inline constexpr std::string_view kFailedDependency = "failed_dependency";    // 424
-inline constexpr std::string_view kContinuation = "invalid_continuation";     // 400; also of queries
-inline constexpr std::string_view kReplyTooLarge = "reply_too_large";         // 413/3402
+inline constexpr std::string_view key_mismatch = "partition_key_mismatch";    // 400/1001
+inline constexpr std::string_view other_container = "other_container";        // 400/1024
+inline constexpr std::string_view cross_partition = "cross_partition_query";  // 400/1004
+inline constexpr std::string_view etag = "etag";                              // 412
+inline constexpr std::string_view exists = "exists";                          // 409
+inline constexpr std::string_view owner_missing = "owner_missing";            // 404/1003
+inline constexpr std::string_view method = "method_not_allowed";              // 405
+inline constexpr std::string_view retry_with = "retry_with";                  // 449
+inline constexpr std::string_view failed_dependency = "failed_dependency";    // 424
+inline constexpr std::string_view continuation = "invalid_continuation";      // 400; also of queries
+inline constexpr std::string_view reply_too_large = "reply_too_large";        // 413/3402
 }  // namespace word
 
 /// Maps an error to this API's status and code.

@@ -19,17 +19,16 @@ namespace {
 
 // Properties that the server sets. Clients send back what they have read, so these are ignored in bodies.
 bool is_set_by_server(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kNames{"_rid",         "_self", "_etag",    "_ts",
-                                                   "_attachments", "_lsn",  "_metadata"};
-  return std::ranges::find(kNames, name) != kNames.end();
+  constexpr std::array<std::string_view, 7> names{"_rid", "_self", "_etag", "_ts", "_attachments", "_lsn", "_metadata"};
+  return std::ranges::find(names, name) != names.end();
 }
 
 // Metadata names of the CouchDB API: in an item they could not be distinguished from its metadata there.
 bool is_of_documents(std::string_view name) {
-  constexpr std::array<std::string_view, 9> kNames{"_id",        "_rev",       "_deleted",           "_revisions",
-                                                   "_revs_info", "_conflicts", "_deleted_conflicts", "_local_seq",
-                                                   "_removed"};
-  return std::ranges::find(kNames, name) != kNames.end();
+  constexpr std::array<std::string_view, 9> names{"_id",        "_rev",       "_deleted",           "_revisions",
+                                                  "_revs_info", "_conflicts", "_deleted_conflicts", "_local_seq",
+                                                  "_removed"};
+  return std::ranges::find(names, name) != names.end();
 }
 
 const query::FieldPath& id_member() {
@@ -99,7 +98,7 @@ Expected<Item> parse_item(std::string_view json, const ContainerDefinition& cont
     if (*named != item.key) {
       return fail(ErrorCode::bad_request,
                   "PartitionKey extracted from document doesn't match the one specified in the header.",
-                  word::kKeyMismatch);
+                  word::key_mismatch);
     }
   }
   return item;
@@ -121,7 +120,7 @@ Expected<void> check_same_item(std::string_view before, std::string_view after, 
   OCTAVO_TRY(const auto key_before, key_of_item(before, container));
   OCTAVO_TRY(const auto key_after, key_of_item(after, container));
   if (key_before != key_after) {
-    return fail(ErrorCode::bad_request, "The partition key of an item cannot be changed.", word::kKeyMismatch);
+    return fail(ErrorCode::bad_request, "The partition key of an item cannot be changed.", word::key_mismatch);
   }
   return {};
 }
@@ -163,7 +162,7 @@ Error in_cosmos_words(Error error, bool conditional) {
   if (error.code == ErrorCode::conflict) {
     error.reason.clear();
     if (conditional) error.code = ErrorCode::precondition_failed;
-    error.word = conditional ? word::kEtag : word::kExists;
+    error.word = conditional ? word::etag : word::exists;
   } else if (error.code == ErrorCode::not_found || error.code == ErrorCode::deleted) {
     error.reason.clear();
   }

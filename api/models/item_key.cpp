@@ -15,8 +15,8 @@ using partitioning::MissingValue;
 using partitioning::NullValue;
 using partitioning::TypedKey;
 
-constexpr std::size_t kItemIdCharactersMax = 255;  // Azure Cosmos DB service limits
-constexpr std::size_t kKeyBytesMax = 2048;
+constexpr std::size_t item_id_characters_max = 255;  // Azure Cosmos DB service limits
+constexpr std::size_t partition_key_bytes_max = 2048;
 
 std::unexpected<Error> invalid_key() {
   return fail(ErrorCode::bad_request,
@@ -25,7 +25,7 @@ std::unexpected<Error> invalid_key() {
 }
 
 Expected<KeyValue> checked(std::string text) {
-  if (text.size() > kKeyBytesMax) {
+  if (text.size() > partition_key_bytes_max) {
     return fail(ErrorCode::bad_request, "The partition key is too long: at most 2048 bytes are allowed.");
   }
   return KeyValue(std::move(text));
@@ -148,7 +148,7 @@ Expected<void> check_item_id(std::string_view id) {
     if (byte == 0)
       return fail(ErrorCode::bad_request, "The property 'id' of an item cannot hold the character U+0000.");
   }
-  if (characters > kItemIdCharactersMax) {
+  if (characters > item_id_characters_max) {
     return fail(ErrorCode::bad_request, "The property 'id' of an item may have at most 255 characters.");
   }
   if (id.find_first_of("/\\#") != std::string_view::npos) {

@@ -16,7 +16,7 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kItemSystemProperties{"id", "_rid", "_self", "_etag", "_attachments", "_ts"};
+constexpr std::array<std::string_view, 6> item_system_properties{"id", "_rid", "_self", "_etag", "_attachments", "_ts"};
 
 const query::FieldPath& id_path() {
   static const query::FieldPath path = query::property_field_path({"id"});
@@ -25,9 +25,9 @@ const query::FieldPath& id_path() {
 
 // Whether the body contains this id. Bodies from the Cosmos DB API do, usually as the first member.
 bool says_id(std::string_view body, std::string_view id) {
-  constexpr std::string_view kStart = "{\"id\":\"";
-  if (body.starts_with(kStart) && body.substr(kStart.size()).starts_with(id) &&
-      body.substr(kStart.size() + id.size()).starts_with('"') && id.find('\\') == std::string_view::npos) {
+  constexpr std::string_view body_start = "{\"id\":\"";
+  if (body.starts_with(body_start) && body.substr(body_start.size()).starts_with(id) &&
+      body.substr(body_start.size() + id.size()).starts_with('"') && id.find('\\') == std::string_view::npos) {
     return true;
   }
   const std::string_view raw = query::find_raw_field(body, id_path());
@@ -100,7 +100,7 @@ bool ItemShape::is_row(const storage::DocumentView& document) const {
 }
 
 bool ItemShape::is_system_property(std::string_view name) const {
-  return std::ranges::find(kItemSystemProperties, name) != kItemSystemProperties.end();
+  return std::ranges::find(item_system_properties, name) != item_system_properties.end();
 }
 
 void ItemShape::append_system_property(const storage::DocumentView& document, std::string_view name,

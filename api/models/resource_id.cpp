@@ -12,12 +12,12 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-constexpr std::size_t kPartBytes = 4;
-constexpr std::size_t kIdCharactersMax = 255;  // Azure Cosmos DB service limits
+constexpr std::size_t part_bytes = 4;
+constexpr std::size_t id_characters_max = 255;  // Azure Cosmos DB service limits
 
 // Never all zero: clients treat zero as "no id".
 std::string random_part() {
-  std::string bytes = crypto::random_bytes(kPartBytes);
+  std::string bytes = crypto::random_bytes(part_bytes);
   bytes.back() = static_cast<char>(bytes.back() | 1);
   return bytes;
 }
@@ -35,7 +35,7 @@ std::size_t character_count(std::string_view text) {
 // Checks the id of a database, container, user, script or permission.
 Expected<void> check_resource_id(std::string_view id) {
   if (id.empty()) return fail(ErrorCode::bad_request, "The input name is invalid: it is empty.");
-  if (character_count(id) > kIdCharactersMax) {
+  if (character_count(id) > id_characters_max) {
     return fail(ErrorCode::bad_request,
                 "The input name '" + std::string(id.substr(0, 32)) + "…' is invalid: it has more than 255 characters.");
   }
@@ -69,25 +69,25 @@ std::string new_user_rid(std::string_view database_rid) {
 }
 
 std::string new_permission_rid(std::string_view user_rid) {
-  return std::string(user_rid) + crypto::random_bytes(2 * kPartBytes);
+  return std::string(user_rid) + crypto::random_bytes(2 * part_bytes);
 }
 
 std::string new_script_rid(std::string_view container_rid, unsigned kind) {
-  std::string bytes = std::string(container_rid) + crypto::random_bytes(2 * kPartBytes);
+  std::string bytes = std::string(container_rid) + crypto::random_bytes(2 * part_bytes);
   bytes.back() = static_cast<char>((static_cast<unsigned char>(bytes.back()) & 0x0FU) | (kind << 4U));
   return bytes;
 }
 
 std::string new_uuid() {
   thread_local std::mt19937_64 random{std::random_device{}()};
-  constexpr std::string_view kDigits = "0123456789abcdef";
+  constexpr std::string_view hex_digits = "0123456789abcdef";
   std::string id = "00000000-0000-4000-8000-000000000000";
   std::uint64_t bits = random();
   for (std::size_t i = 0; i < id.size(); ++i) {
     if (i == 19) bits = random();
     if (id[i] == '-' || i == 14) continue;  // keeps the version digit
     const std::uint64_t digit = i == 19 ? 8 | (bits & 3) : bits & 15;
-    id[i] = kDigits[digit];
+    id[i] = hex_digits[digit];
     bits >>= 4;
   }
   return id;
@@ -115,7 +115,7 @@ std::optional<std::string> parse_rid(std::string_view shown) {
   std::string text(shown);
   std::ranges::replace(text, '-', '/');
   auto bytes = crypto::base64_decode(text);
-  if (!bytes || bytes->empty() || bytes->size() % kPartBytes != 0 || bytes->size() > 5 * kPartBytes) {
+  if (!bytes || bytes->empty() || bytes->size() % part_bytes != 0 || bytes->size() > 5 * part_bytes) {
     return std::nullopt;
   }
   return bytes;

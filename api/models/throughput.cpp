@@ -9,18 +9,18 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-constexpr std::int64_t kThroughputMin = 400;  // this and the limits below: Azure Cosmos DB service limits
-constexpr std::int64_t kThroughputMax = 1'000'000;
-constexpr std::int64_t kAutoscaleMin = 1'000;
+constexpr std::int64_t throughput_min = 400;  // this and the limits below: Azure Cosmos DB service limits
+constexpr std::int64_t throughput_max = 1'000'000;
+constexpr std::int64_t autoscale_min = 1'000;
 
 }  // namespace
 
 Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view> manual,
                                                   std::optional<std::string_view> autoscale) {
   const auto check = [](std::int64_t value, std::int64_t min, std::int64_t step) -> Expected<std::uint32_t> {
-    if (value < min || value > kThroughputMax || value % step != 0) {
+    if (value < min || value > throughput_max || value % step != 0) {
       return fail(ErrorCode::bad_request, "The offer should have valid throughput values between " +
-                                              std::to_string(min) + " and " + std::to_string(kThroughputMax) +
+                                              std::to_string(min) + " and " + std::to_string(throughput_max) +
                                               " inclusive in increments of " + std::to_string(step) + ".");
     }
     return static_cast<std::uint32_t>(value);
@@ -34,7 +34,7 @@ Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view
     if (error != std::errc{} || end != manual->data() + manual->size()) {
       return fail(ErrorCode::bad_request, "x-ms-offer-throughput must be a whole number.");
     }
-    OCTAVO_TRY(const auto checked, check(value, kThroughputMin, 100));
+    OCTAVO_TRY(const auto checked, check(value, throughput_min, 100));
     return Throughput{.manual = checked};
   }
   if (autoscale) {
@@ -44,7 +44,7 @@ Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view
       return fail(ErrorCode::bad_request,
                   "x-ms-cosmos-offer-autopilot-settings must be {\"maxThroughput\": a whole number}.");
     }
-    OCTAVO_TRY(const auto checked, check(max->get_int64(), kAutoscaleMin, 1000));
+    OCTAVO_TRY(const auto checked, check(max->get_int64(), autoscale_min, 1000));
     return Throughput{.autoscale_max = checked};
   }
   return std::nullopt;

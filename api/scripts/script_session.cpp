@@ -25,9 +25,9 @@ using Answer = ScriptHost::Answer;
 using Operation = ScriptHost::Operation;
 
 // A function that ignores refused calls is aborted after this many.
-constexpr std::size_t kRefusedWritesMax = 1'000;
+constexpr std::size_t refused_writes_max = 1'000;
 // Bound of the cache; documents beyond it are searched each time.
-constexpr std::size_t kSelfNamesMax = 100'000;
+constexpr std::size_t self_names_max = 100'000;
 
 Answer answer_error(int status, std::string message) {
   Answer answer;
@@ -81,12 +81,12 @@ std::string_view trim_slashes(std::string_view link) {
 
 // The part of `link` after `collection` and `/docs/`.
 std::optional<std::string_view> below(std::string_view link, std::string_view collection) {
-  constexpr std::string_view kDocuments = "/docs/";
+  constexpr std::string_view documents_segment = "/docs/";
   collection = trim_slashes(collection);
   if (!link.starts_with(collection)) return std::nullopt;
   link.remove_prefix(collection.size());
-  if (!link.starts_with(kDocuments) || link.size() == kDocuments.size()) return std::nullopt;
-  return link.substr(kDocuments.size());
+  if (!link.starts_with(documents_segment) || link.size() == documents_segment.size()) return std::nullopt;
+  return link.substr(documents_segment.size());
 }
 
 // An ETag as in headers. A malformed one matches no revision: a missing document is 404 before it can be 412.
@@ -132,7 +132,7 @@ bool ScriptSession::is_late(int quarters) const {
 Expected<Answer> ScriptSession::run(const Request& request) {
   if (transaction_.is_stale()) return stale();
   if (is_late(3)) {
-    if (++refused_ > kRefusedWritesMax)
+    if (++refused_ > refused_writes_max)
       return fail(ErrorCode::timeout, "The function took too long.", "resource_limit");
     return not_accepted();
   }
@@ -166,7 +166,7 @@ Expected<std::string> ScriptSession::find_by_self_name(std::string_view name) {
     if (document.deleted) return partitioning::Visit::next;
     std::string own = model_.self_name(document.id);
     if (own == key) found = document.id;
-    if (by_self_name_.size() < kSelfNamesMax) {
+    if (by_self_name_.size() < self_names_max) {
       by_self_name_.emplace(std::move(own), document.id);
       return partitioning::Visit::next;
     }
@@ -189,7 +189,7 @@ Expected<Answer> ScriptSession::show(std::string_view id) {
   }
   Answer answer;
   model_.append(answer.body, *document);
-  if (by_self_name_.size() < kSelfNamesMax) {
+  if (by_self_name_.size() < self_names_max) {
     by_self_name_.insert_or_assign(model_.self_name(document->id), std::string(document->id));
   }
   return answer;
@@ -254,7 +254,7 @@ Expected<Answer> ScriptSession::query(const Request& request) {
 
 Expected<Answer> ScriptSession::write(const Request& request) {
   if (transaction_.is_full()) {
-    if (++refused_ > kRefusedWritesMax) {
+    if (++refused_ > refused_writes_max) {
       return fail(ErrorCode::too_large, "The function writes too many documents.", "resource_limit");
     }
     return not_accepted();

@@ -13,11 +13,11 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kStoredNameBytesMax = 440;  // bound by the catalog's keys
+constexpr std::size_t stored_name_bytes_max = 440;  // bound by the catalog's keys
 
 std::string_view segment_of(ScriptKind kind) {
-  constexpr std::array<std::string_view, 3> kSegments{"sprocs/", "triggers/", "udfs/"};
-  return kSegments[static_cast<std::size_t>(kind)];
+  constexpr std::array<std::string_view, 3> kind_segments{"sprocs/", "triggers/", "udfs/"};
+  return kind_segments[static_cast<std::size_t>(kind)];
 }
 
 std::string area_of(const partitioning::Database& database) {
@@ -64,7 +64,7 @@ std::string name_of(ScriptKind kind, std::string_view id) {
 }  // namespace
 
 Expected<std::optional<Script>> ScriptStore::find(ScriptKind kind, std::string_view id) const {
-  if (id.size() > kStoredNameBytesMax) return std::nullopt;
+  if (id.size() > stored_name_bytes_max) return std::nullopt;
   OCTAVO_TRY(const auto text, database_.engine().catalog().fact(area_of(database_), name_of(kind, id)));
   if (!text) return std::nullopt;
   OCTAVO_TRY(auto script, decode(*text));
@@ -84,7 +84,7 @@ Expected<std::vector<Script>> ScriptStore::list(ScriptKind kind) const {
 
 Expected<void> ScriptStore::change(ScriptKind kind, std::string_view id,
                                    FunctionRef<Expected<Script>(const std::optional<Script>& before)> change) {
-  if (id.size() > kStoredNameBytesMax) return fail(ErrorCode::bad_request, "The input name is too long.");
+  if (id.size() > stored_name_bytes_max) return fail(ErrorCode::bad_request, "The input name is too long.");
   return database_.engine().catalog().change_fact(area_of(database_), name_of(kind, id),
                                                   [&](std::optional<std::string_view> stored) -> Expected<std::string> {
                                                     // Deleting the database erased its facts: store no more.
@@ -101,7 +101,7 @@ Expected<void> ScriptStore::change(ScriptKind kind, std::string_view id,
 
 Expected<void> ScriptStore::erase(ScriptKind kind, std::string_view id,
                                   FunctionRef<Expected<void>(const Script& before)> check) {
-  if (id.size() > kStoredNameBytesMax) return fail(ErrorCode::not_found, "");
+  if (id.size() > stored_name_bytes_max) return fail(ErrorCode::not_found, "");
   return database_.engine().catalog().erase_fact(area_of(database_), name_of(kind, id),
                                                  [&](std::optional<std::string_view> stored) -> Expected<void> {
                                                    if (!stored) return fail(ErrorCode::not_found, "");

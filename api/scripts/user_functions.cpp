@@ -11,9 +11,9 @@ namespace octavo::api::scripts {
 namespace {
 
 // For all calls of one page of a query; each call is also limited by javascript.call_time.
-constexpr std::chrono::minutes kTimeMax{1};
-constexpr std::chrono::microseconds kProcessorAskedEvery{500};
-constexpr std::chrono::microseconds kLongCall{200};
+constexpr std::chrono::minutes time_max{1};
+constexpr std::chrono::microseconds processor_asked_every{500};
+constexpr std::chrono::microseconds long_call{200};
 
 }  // namespace
 
@@ -30,7 +30,7 @@ Expected<query::javascript::ProgramPtr> StoredFunctions::find(std::string_view n
 }
 
 Expected<std::string> StoredFunctions::call(std::string_view name, std::span<const std::string> arguments) {
-  if (time_ > kTimeMax) {
+  if (time_ > time_max) {
     return fail(ErrorCode::timeout, "The user-defined functions of the query took more than a minute.",
                 "resource_limit");
   }
@@ -43,7 +43,7 @@ Expected<std::string> StoredFunctions::call(std::string_view name, std::span<con
 
 void StoredFunctions::CallClock::begin() {
   begun_ = std::chrono::steady_clock::now();
-  if (begun_ - asked_ < kProcessorAskedEvery && thread_ == std::this_thread::get_id()) return;
+  if (begun_ - asked_ < processor_asked_every && thread_ == std::this_thread::get_id()) return;
   asked_ = begun_;
   thread_ = std::this_thread::get_id();
   processor_begun_ = processor_time();
@@ -51,7 +51,7 @@ void StoredFunctions::CallClock::begin() {
 
 std::chrono::nanoseconds StoredFunctions::CallClock::end() const {
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begun_;
-  return took < kLongCall ? took : std::min(took, processor_time() - processor_begun_);
+  return took < long_call ? took : std::min(took, processor_time() - processor_begun_);
 }
 
 }  // namespace octavo::api::scripts

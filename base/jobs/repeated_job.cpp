@@ -12,7 +12,7 @@ namespace octavo {
 
 namespace {
 
-constexpr RepeatedJob::Milliseconds kAfterFailure{5'000};
+constexpr RepeatedJob::Milliseconds after_failure{5'000};
 
 }  // namespace
 
@@ -68,7 +68,7 @@ void RepeatedJob::set(const std::shared_ptr<Alarm>& alarm, Milliseconds delay) {
 }
 
 void RepeatedJob::run() {
-  std::optional<Milliseconds> pause = kAfterFailure;
+  std::optional<Milliseconds> pause = after_failure;
   try {
     pause = job_();
   } catch (const std::exception& error) {

@@ -8,9 +8,9 @@
 namespace octavo::partitioning {
 namespace {
 
-constexpr std::size_t kDocumentIdBytesMax = 7168;  // Apache CouchDB accepts ids this long over HTTP
-constexpr char kStringMarker = '\x08';             // type byte of a string in the typed encoding, version 2
-constexpr char kStringEnd = '\xFF';
+constexpr std::size_t document_id_bytes_max = 7168;  // Apache CouchDB accepts ids this long over HTTP
+constexpr char string_type_byte = '\x08';            // type byte of a string in the typed encoding, version 2
+constexpr char string_end_byte = '\xFF';
 
 std::unexpected<Error> illegal_id(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), "illegal_docid");
@@ -22,14 +22,14 @@ std::unexpected<Error> illegal_partition(std::string reason) {
 Hash128 hash_of(std::string_view component) {
   std::string typed;
   typed.reserve(component.size() + 2);
-  typed.push_back(kStringMarker);
+  typed.push_back(string_type_byte);
   typed.append(component);
-  typed.push_back(kStringEnd);
+  typed.push_back(string_end_byte);
   return murmur3_x64_128(typed);
 }
 
 HashPosition position_of(std::string_view component) {
-  return hash_of(component).high & (kHashSpaceEnd - 1);
+  return hash_of(component).high & (hash_space_end - 1);
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ Expected<void> check_partition_key(std::string_view partition) {
   if (partition.empty()) return illegal_partition("Partition must not be empty");
   if (partition.front() == '_') return illegal_partition("Partition must not start with an underscore");
   if (partition.find(':') != std::string_view::npos) return illegal_partition("Partition must not contain a colon");
-  if (partition.size() > kDocumentIdBytesMax) return illegal_partition("Partition is too long");
+  if (partition.size() > document_id_bytes_max) return illegal_partition("Partition is too long");
   if (!simdjson::validate_utf8(partition.data(), partition.size())) {
     return illegal_partition("Partition must be valid UTF-8");
   }
@@ -53,7 +53,7 @@ Expected<void> check_partition_key(std::string_view partition) {
 
 Expected<void> check_document_id(std::string_view id, bool partitioned) {
   if (id.empty()) return illegal_id("Document id must not be empty");
-  if (id.size() > kDocumentIdBytesMax) return illegal_id("Document id is too long");
+  if (id.size() > document_id_bytes_max) return illegal_id("Document id is too long");
   for (const std::string_view reserved : {"_design/", "_local/"}) {
     if (id.starts_with(reserved)) {
       if (id.size() == reserved.size()) return illegal_id("Illegal document id `" + std::string(id) + "`");

@@ -11,9 +11,9 @@
 namespace octavo::partitioning {
 
 /// Position of a document in the hash space, which physical partitions divide: the first 8 bytes of the effective
-/// partition key, big endian. The two top bits of version-2 keys are clear, so values fill 0 … kHashSpaceEnd-1.
+/// partition key, big endian. The two top bits of version-2 keys are clear, so values fill 0 … hash_space_end-1.
 using HashPosition = std::uint64_t;
-inline constexpr HashPosition kHashSpaceEnd = 1ULL << 62;
+inline constexpr HashPosition hash_space_end = 1ULL << 62;
 
 /// The partition key of a document id in a partitioned database: the part before the first ':'. Empty for design
 /// documents. The id must be valid (see check_document_id).

@@ -22,10 +22,10 @@ PartitionMap::PartitionMap(std::vector<storage::PartitionMapEntry> ranges,
 std::vector<storage::PartitionMapEntry> PartitionMap::even(std::uint32_t count) {
   OCTAVO_ASSERT(count > 0);
   std::vector<storage::PartitionMapEntry> entries;
-  const HashPosition width = kHashSpaceEnd / count;
+  const HashPosition width = hash_space_end / count;
   for (std::uint32_t i = 0; i < count; ++i) {
     const HashPosition first = width * i;
-    const HashPosition last = i + 1 == count ? kHashSpaceEnd - 1 : width * (i + 1) - 1;
+    const HashPosition last = i + 1 == count ? hash_space_end - 1 : width * (i + 1) - 1;
     entries.push_back({first, last, storage::partition_folder(i), {}});
   }
   return entries;

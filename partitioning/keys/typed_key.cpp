@@ -15,15 +15,15 @@ namespace {
 using storage::KeyScheme;
 
 // Type bytes of Azure Cosmos DB's typed encoding.
-constexpr char kMissing = '\x00';
-constexpr char kNull = '\x01';
-constexpr char kFalse = '\x02';
-constexpr char kTrue = '\x03';
-constexpr char kNumber = '\x05';
-constexpr char kString = '\x08';
-constexpr std::size_t kVersion1CharactersMax = 100;
-constexpr int kVersion1Shift = 30;  // 32 bits of hash, 62 bits of position
-constexpr double kWholeMax = 9007199254740992.0;
+constexpr char missing_byte = '\x00';
+constexpr char null_byte = '\x01';
+constexpr char false_byte = '\x02';
+constexpr char true_byte = '\x03';
+constexpr char number_byte = '\x05';
+constexpr char string_byte = '\x08';
+constexpr std::size_t version1_characters_max = 100;
+constexpr int version1_shift = 30;  // 32 bits of hash, 62 bits of position
+constexpr double whole_max = 9007199254740992.0;
 
 template <class... Visitors>
 struct Overloaded : Visitors... {
@@ -37,14 +37,14 @@ void append_u64(std::string& out, std::uint64_t value) {
 void append_number_text(std::string& out, double number) {
   char digits[32];
   // One text per number: 42, 42.0 and 4.2e1 are the same key.
-  const bool whole = number == std::floor(number) && std::abs(number) <= kWholeMax;
+  const bool whole = number == std::floor(number) && std::abs(number) <= whole_max;
   const auto end = whole ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(number)).ptr
                          : std::to_chars(digits, digits + sizeof digits, number).ptr;
   out.append(digits, end);
 }
 
 void append_escaped(std::string& out, std::string_view text, bool hierarchical) {
-  constexpr char kHex[] = "0123456789ABCDEF";
+  constexpr char hex_digits[] = "0123456789ABCDEF";
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     const bool escape = c == ':' || c == '%' || (hierarchical && c == ',') || (i == 0 && (c == '_' || c == '!'));
@@ -53,8 +53,8 @@ void append_escaped(std::string& out, std::string_view text, bool hierarchical) 
       continue;
     }
     out.push_back('%');
-    out.push_back(kHex[static_cast<unsigned char>(c) >> 4]);
-    out.push_back(kHex[c & 15]);
+    out.push_back(hex_digits[static_cast<unsigned char>(c) >> 4]);
+    out.push_back(hex_digits[c & 15]);
   }
 }
 
@@ -106,18 +106,19 @@ void append_little_endian(std::string& out, double number) {
 
 // Appends the bytes that are hashed. `string_end`: 0xFF in version 2, 0x00 in version 1.
 void append_typed(std::string& out, const KeyValue& value, char string_end) {
-  std::visit(Overloaded{[&](MissingValue) { out.push_back(kMissing); }, [&](NullValue) { out.push_back(kNull); },
-                        [&](bool truth) { out.push_back(truth ? kTrue : kFalse); },
-                        [&](double number) {
-                          out.push_back(kNumber);
-                          append_little_endian(out, number);
-                        },
-                        [&](const std::string& text) {
-                          out.push_back(kString);
-                          out.append(text);
-                          out.push_back(string_end);
-                        }},
-             value);
+  std::visit(
+      Overloaded{[&](MissingValue) { out.push_back(missing_byte); }, [&](NullValue) { out.push_back(null_byte); },
+                 [&](bool truth) { out.push_back(truth ? true_byte : false_byte); },
+                 [&](double number) {
+                   out.push_back(number_byte);
+                   append_little_endian(out, number);
+                 },
+                 [&](const std::string& text) {
+                   out.push_back(string_byte);
+                   out.append(text);
+                   out.push_back(string_end);
+                 }},
+      value);
 }
 
 Hash128 hash_v2(const KeyValue& value) {
@@ -133,7 +134,7 @@ std::string_view first_characters(std::string_view text) {
     const auto c = static_cast<unsigned char>(text[i]);
     if ((c & 0xC0) == 0x80) continue;
     const std::size_t width = c >= 0xF0 ? 2 : 1;
-    if (units + width > kVersion1CharactersMax) return text.substr(0, i);
+    if (units + width > version1_characters_max) return text.substr(0, i);
     units += width;
   }
   return text;
@@ -152,10 +153,10 @@ std::uint32_t hash_v1(const KeyValue& value) {
 // Encodes a number so that bytes sort as numbers do: eight bits, then seven at a time with a mark that more follow.
 // Zero bytes are omitted, as in Microsoft's clients.
 void append_ordered_number(std::string& out, double number) {
-  constexpr std::uint64_t kSign = 1ULL << 63;
+  constexpr std::uint64_t sign_bit = 1ULL << 63;
   const auto bits = std::bit_cast<std::uint64_t>(number);
-  std::uint64_t payload = bits < kSign ? bits ^ kSign : ~bits + 1;
-  out.push_back(kNumber);
+  std::uint64_t payload = bits < sign_bit ? bits ^ sign_bit : ~bits + 1;
+  out.push_back(number_byte);
   out.push_back(static_cast<char>(payload >> 56));
   payload <<= 8;
   unsigned next = 0;
@@ -174,7 +175,7 @@ void append_ordered(std::string& out, const KeyValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   if (text == nullptr) return append_typed(out, value, '\0');
   const std::string_view shown = first_characters(*text);
-  out.push_back(kString);
+  out.push_back(string_byte);
   for (const char c : shown) {
     const auto byte = static_cast<unsigned char>(c);
     out.push_back(static_cast<char>(byte < 0xFF ? byte + 1 : byte));
@@ -228,7 +229,7 @@ std::string TypedKey::effective(KeyScheme scheme) const {
   }
   for (const KeyValue& value : values_) {
     const Hash128 hash = hash_v2(value);
-    append_u64(bytes, hash.high & (kHashSpaceEnd - 1));
+    append_u64(bytes, hash.high & (hash_space_end - 1));
     append_u64(bytes, hash.low);
   }
   return bytes;
@@ -236,15 +237,15 @@ std::string TypedKey::effective(KeyScheme scheme) const {
 
 HashPosition TypedKey::position(KeyScheme scheme) const {
   if (values_.empty()) return 0;
-  if (scheme == KeyScheme::hash_v1) return HashPosition{hash_v1(values_.front())} << kVersion1Shift;
-  return hash_v2(values_.front()).high & (kHashSpaceEnd - 1);
+  if (scheme == KeyScheme::hash_v1) return HashPosition{hash_v1(values_.front())} << version1_shift;
+  return hash_v2(values_.front()).high & (hash_space_end - 1);
 }
 
 std::string effective_bound(HashPosition first, KeyScheme scheme) {
   std::string bytes;
   if (first == 0) return bytes;
   if (scheme == KeyScheme::hash_v1) {
-    append_ordered_number(bytes, std::ceil(static_cast<double>(first) / static_cast<double>(1ULL << kVersion1Shift)));
+    append_ordered_number(bytes, std::ceil(static_cast<double>(first) / static_cast<double>(1ULL << version1_shift)));
   } else {
     append_u64(bytes, first);
     bytes.append(8, '\0');
@@ -267,13 +268,13 @@ HashPosition position_of_bound(std::string_view bytes, KeyScheme scheme) {
         high = middle;
       }
     }
-    return std::min(low << kVersion1Shift, kHashSpaceEnd);
+    return std::min(low << version1_shift, hash_space_end);
   }
   HashPosition position = 0;
   for (std::size_t i = 0; i < 8; ++i) {
     position = position << 8 | (i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0U);
   }
-  return std::min(position, kHashSpaceEnd);
+  return std::min(position, hash_space_end);
 }
 
 }  // namespace octavo::partitioning

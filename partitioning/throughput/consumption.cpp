@@ -13,9 +13,9 @@ namespace octavo::partitioning {
 
 namespace {
 
-constexpr std::uint64_t kUnitsMask = (std::uint64_t{1} << 40) - 1;
-constexpr std::size_t kSeconds = 64;  // a minute, and the current second
-constexpr std::int64_t kMinuteS = 60;
+constexpr std::uint64_t units_mask = (std::uint64_t{1} << 40) - 1;
+constexpr std::size_t seconds_kept = 64;  // a minute, and the current second
+constexpr std::int64_t minute_s = 60;
 
 // Precise to the tick of the kernel's clock, which suffices here and costs a tenth.
 std::int64_t coarse_now_s() {
@@ -32,7 +32,7 @@ RequestUnits units_of(std::uint64_t hundredths) {
 
 /// slot := number of the second, 24 bits; hundredths of request units spent in it, 40 bits
 struct Consumption::Meter {
-  std::array<std::atomic<std::uint64_t>, kSeconds> seconds{};
+  std::array<std::atomic<std::uint64_t>, seconds_kept> seconds{};
   std::atomic<std::uint64_t> total{0};  ///< hundredths
   std::atomic<std::uint64_t> refused{0};
   HotKeys hot_keys;
@@ -41,17 +41,17 @@ struct Consumption::Meter {
 
   void add(std::uint64_t hundredths, std::int64_t now_s) {
     total.fetch_add(hundredths, std::memory_order_relaxed);
-    auto& slot = seconds[static_cast<std::size_t>(now_s) % kSeconds];
+    auto& slot = seconds[static_cast<std::size_t>(now_s) % seconds_kept];
     std::uint64_t before = slot.load(std::memory_order_relaxed);
-    while ((before & ~kUnitsMask) != stamp(now_s)) {
+    while ((before & ~units_mask) != stamp(now_s)) {
       if (slot.compare_exchange_weak(before, stamp(now_s) | hundredths, std::memory_order_relaxed)) return;
     }
     slot.fetch_add(hundredths, std::memory_order_relaxed);
   }
 
   RequestUnits spent_in(std::int64_t second) const {
-    const std::uint64_t slot = seconds[static_cast<std::size_t>(second) % kSeconds].load(std::memory_order_relaxed);
-    return (slot & ~kUnitsMask) == stamp(second) ? units_of(slot & kUnitsMask) : 0;
+    const std::uint64_t slot = seconds[static_cast<std::size_t>(second) % seconds_kept].load(std::memory_order_relaxed);
+    return (slot & ~units_mask) == stamp(second) ? units_of(slot & units_mask) : 0;
   }
 };
 
@@ -154,7 +154,7 @@ Consumption::Report Consumption::report(std::size_t partition_id, std::size_t ho
   report.total = units_of(known->total.load(std::memory_order_relaxed));
   report.refused = known->refused.load(std::memory_order_relaxed);
   report.last_second = known->spent_in(now_s - 1);
-  for (std::int64_t second = now_s - kMinuteS; second < now_s; ++second) report.last_minute += known->spent_in(second);
+  for (std::int64_t second = now_s - minute_s; second < now_s; ++second) report.last_minute += known->spent_in(second);
   report.hot_keys = known->hot_keys.top(hot_keys_max, now_s);
   return report;
 }

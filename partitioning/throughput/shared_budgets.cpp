@@ -5,10 +5,10 @@
 namespace octavo::partitioning {
 
 std::shared_ptr<ThroughputBudget> SharedBudgets::budget(std::string_view name, std::uint32_t per_second) {
-  constexpr std::uint32_t kPerShare = partition_throughput_max;
+  constexpr std::uint32_t per_share = partition_throughput_max;
   const std::lock_guard lock(mutex_);
   if (const auto known = budgets_.find(name); known != budgets_.end()) return known->second;
-  auto made = std::make_shared<ThroughputBudget>(std::max(1U, (per_second + kPerShare - 1) / kPerShare));
+  auto made = std::make_shared<ThroughputBudget>(std::max(1U, (per_second + per_share - 1) / per_share));
   made->set_rate(per_second);
   budgets_.emplace(name, made);
   return made;

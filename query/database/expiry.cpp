@@ -21,12 +21,12 @@ namespace {
 using std::chrono::milliseconds;
 
 /// Checks again after this time, as new documents may expire before all others.
-constexpr milliseconds kWalkInterval{5'000};
-constexpr milliseconds kWhileBusy{100};
-constexpr std::size_t kDeletionsPerSlice = 500;
-constexpr std::size_t kScheduledPerSlice = 5'000;
+constexpr milliseconds walk_interval{5'000};
+constexpr milliseconds while_busy{100};
+constexpr std::size_t deletions_per_slice = 500;
+constexpr std::size_t scheduled_per_slice = 5'000;
 /// If this many bytes are waiting to be written, deleting waits, too.
-constexpr std::size_t kBusyBytes = 16ULL << 20;
+constexpr std::size_t busy_bytes = 16ULL << 20;
 
 milliseconds until(std::int64_t time_s) {
   using namespace std::chrono;
@@ -106,7 +106,7 @@ void Expiration::set_default(std::optional<std::int64_t> default_s) {
     if (partition) partition->set_time_to_live(rule);
   }
   wanted_ = rule != nullptr;
-  if (rule != nullptr) walking_.start(kWalkInterval);
+  if (rule != nullptr) walking_.start(walk_interval);
 }
 
 void Expiration::stop() {
@@ -120,7 +120,7 @@ void Expiration::stop() {
 
 std::optional<milliseconds> Expiration::walk() {
   if (!wanted_) return std::nullopt;
-  milliseconds pause = kWalkInterval;
+  milliseconds pause = walk_interval;
   for (const std::size_t partition_id : database_.partition_ids()) pause = std::min(pause, advance(partition_id));
   return pause;
 }
@@ -128,26 +128,26 @@ std::optional<milliseconds> Expiration::walk() {
 // Begins the next write in one physical partition, if there is anything to do, or returns when to check again.
 milliseconds Expiration::advance(std::size_t partition_id) {
   auto& partition = database_.physical_partition(partition_id);
-  if (partition.queued_bytes() > kBusyBytes) return kWhileBusy;
+  if (partition.queued_bytes() > busy_bytes) return while_busy;
   Expected<storage::Snapshot::Expired> expired;
   {
     const auto snapshot = database_.snapshot(partition_id);
-    if (!snapshot) return kWalkInterval;
-    expired = snapshot->expired_documents(kDeletionsPerSlice);
+    if (!snapshot) return walk_interval;
+    expired = snapshot->expired_documents(deletions_per_slice);
   }
   if (!expired) {
     spdlog::warn("database {}: cannot tell which documents have expired: {}", database_.name(), expired.error().reason);
-    return kWalkInterval;
+    return walk_interval;
   }
   if (expired->whole && expired->documents.empty()) {
-    return expired->next_expiration_s ? until(*expired->next_expiration_s) : kWalkInterval;
+    return expired->next_expiration_s ? until(*expired->next_expiration_s) : walk_interval;
   }
-  if (!progress_->begin(partition_id)) return kWalkInterval;
+  if (!progress_->begin(partition_id)) return walk_interval;
   try {
     if (expired->whole) {
       delete_documents(partition_id, expired->documents);
     } else {
-      partition.make_expiry_schedule(kScheduledPerSlice,
+      partition.make_expiry_schedule(scheduled_per_slice,
                                      [progress = progress_, partition_id](const Expected<bool>& more) {
                                        progress->end(partition_id, more.has_value());
                                      });
@@ -155,7 +155,7 @@ milliseconds Expiration::advance(std::size_t partition_id) {
   } catch (const std::bad_alloc&) {
     progress_->end(partition_id, false);
   }
-  return kWalkInterval;
+  return walk_interval;
 }
 
 void Expiration::delete_documents(std::size_t partition_id,

@@ -17,7 +17,7 @@
 namespace octavo::query {
 namespace {
 
-constexpr std::chrono::minutes kCatchUpMax{60};
+constexpr std::chrono::minutes catch_up_max{60};
 
 std::string label_of(const IndexDefinition& definition) {
   return fmt::format("index '{}' of {}", definition.name, definition.design_document);
@@ -159,7 +159,7 @@ Task<Expected<void>> check_indexes(DatabaseServices& services, storage::CheckRep
   auto catalog = indexes.catalog();
   if (!catalog) co_return std::unexpected(catalog.error());
   const std::shared_ptr<const IndexCatalog> at_start = *catalog;
-  const auto deadline = std::chrono::steady_clock::now() + kCatchUpMax;
+  const auto deadline = std::chrono::steady_clock::now() + catch_up_max;
   for (const IndexView& index : at_start->indexes) {
     Expected<void> checked;
     if (index.is_local()) {

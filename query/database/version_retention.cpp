@@ -17,12 +17,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kVersionsPerSlice = 1'000;
-constexpr milliseconds kBetweenTrims{20};
-constexpr milliseconds kPauseMin{1'000};
-constexpr milliseconds kPauseMax{60'000};
+constexpr std::size_t versions_per_slice = 1'000;
+constexpr milliseconds between_trims{20};
+constexpr milliseconds pause_min{1'000};
+constexpr milliseconds pause_max{60'000};
 // Pause of a partition in which a trim failed, or left nothing for the next one: a full disk stays full for a while.
-constexpr milliseconds kRest{5'000};
+constexpr milliseconds rest_time{5'000};
 
 }  // namespace
 
@@ -34,7 +34,7 @@ class VersionRetention::Trims {
     const std::lock_guard lock(mutex_);
     const auto known = states_.find(partition_id);
     if (known == states_.end()) return milliseconds{0};
-    if (known->second.busy) return kBetweenTrims;
+    if (known->second.busy) return between_trims;
     return std::max(milliseconds{0}, std::chrono::ceil<milliseconds>(known->second.rests_until - Clock::now()));
   }
   void begin(std::size_t partition_id) {
@@ -43,7 +43,7 @@ class VersionRetention::Trims {
   }
   void end(std::size_t partition_id, bool goes_on) {
     const std::lock_guard lock(mutex_);
-    states_[partition_id] = {.busy = false, .rests_until = goes_on ? Clock::time_point{} : Clock::now() + kRest};
+    states_[partition_id] = {.busy = false, .rests_until = goes_on ? Clock::time_point{} : Clock::now() + rest_time};
   }
 
  private:
@@ -67,7 +67,7 @@ void VersionRetention::set_seconds(std::int64_t seconds) {
     if (partition) partition->set_keeps_versions(seconds > 0);
   }
   seconds_ = seconds;
-  trimming_.start(kPauseMin);
+  trimming_.start(pause_min);
 }
 
 bool VersionRetention::has_old_versions(std::size_t partition_id, std::int64_t before_s) const {
@@ -89,18 +89,18 @@ std::optional<milliseconds> VersionRetention::trim() {
     if (!has_old_versions(partition_id, before_s)) continue;
     const milliseconds until_next = trims_->pause(partition_id);
     if (until_next == milliseconds{0}) trim(partition_id, before_s);
-    pause = std::min(pause.value_or(kRest), std::max(until_next, kBetweenTrims));
+    pause = std::min(pause.value_or(rest_time), std::max(until_next, between_trims));
   }
   if (pause) return pause;
   if (seconds == 0) return std::nullopt;
-  return std::clamp(milliseconds(seconds * 100), kPauseMin, kPauseMax);
+  return std::clamp(milliseconds(seconds * 100), pause_min, pause_max);
 }
 
 void VersionRetention::trim(std::size_t partition_id, std::int64_t before_s) {
   trims_->begin(partition_id);
   try {
     database_.physical_partition(partition_id)
-        .trim_versions(before_s, kVersionsPerSlice, [trims = trims_, partition_id](const Expected<bool>& trimmed) {
+        .trim_versions(before_s, versions_per_slice, [trims = trims_, partition_id](const Expected<bool>& trimmed) {
           if (!trimmed) spdlog::warn("old versions of documents could not be removed: {}", trimmed.error().reason);
           // Versions that are left although nothing more can be trimmed wait for their time, or for the next write.
           trims->end(partition_id, trimmed && *trimmed);

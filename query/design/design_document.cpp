@@ -26,14 +26,14 @@ struct FieldType {
   std::span<const JsonType> types;
   std::string_view words;
 };
-constexpr std::array kStringTypes{JsonType::string};
-constexpr std::array kObjectTypes{JsonType::object};
-constexpr std::array kStringOrObjectTypes{JsonType::object, JsonType::string};
-constexpr std::array kStringOrArrayTypes{JsonType::string, JsonType::array};
-constexpr FieldType kString{kStringTypes, "string"};
-constexpr FieldType kObject{kObjectTypes, "object"};
-constexpr FieldType kStringOrObject{kStringOrObjectTypes, "object or string"};
-constexpr FieldType kStringOrArray{kStringOrArrayTypes, "string or array"};
+constexpr std::array string_types{JsonType::string};
+constexpr std::array object_types{JsonType::object};
+constexpr std::array string_or_object_types{JsonType::object, JsonType::string};
+constexpr std::array string_or_array_types{JsonType::string, JsonType::array};
+constexpr FieldType string_field{string_types, "string"};
+constexpr FieldType object_field{object_types, "object"};
+constexpr FieldType string_or_object_field{string_or_object_types, "object or string"};
+constexpr FieldType string_or_array_field{string_or_array_types, "string or array"};
 
 std::unexpected<Error> invalid_design(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), "invalid_design_doc");
@@ -54,7 +54,7 @@ std::string join(std::string_view path, std::string_view name) {
 Expected<MemberList> read_object(const MemberList& document, std::string_view name) {
   const auto raw = member_value(document, name);
   if (raw.empty()) return MemberList{};
-  OCTAVO_TRY_VOID(check_type(name, raw, kObject));
+  OCTAVO_TRY_VOID(check_type(name, raw, object_field));
   return split_object(raw);
 }
 
@@ -65,7 +65,7 @@ Expected<void> check_values(const MemberList& members, std::string_view path, co
 
 Expected<std::vector<NamedFunction>> read_functions(const MemberList& document, std::string_view name) {
   OCTAVO_TRY(const MemberList members, read_object(document, name));
-  OCTAVO_TRY_VOID(check_values(members, name, kStringOrObject));
+  OCTAVO_TRY_VOID(check_values(members, name, string_or_object_field));
   std::vector<NamedFunction> functions;
   for (const auto& member : members) {
     if (type_of(member.raw) != JsonType::string) continue;
@@ -82,7 +82,7 @@ Expected<void> read_views(const MemberList& document, const FieldType& map_type,
   }
   for (const auto& member : views) {
     const auto path = join("views", member.name);
-    OCTAVO_TRY_VOID(check_type(path, member.raw, kObject));
+    OCTAVO_TRY_VOID(check_type(path, member.raw, object_field));
     if (member.name == "lib") {
       design.view_modules = R"({"views":{"lib":)";
       design.view_modules.append(member.raw).append("}}");
@@ -92,7 +92,7 @@ Expected<void> read_views(const MemberList& document, const FieldType& map_type,
     const auto map = member_value(parts, "map");
     const auto reduce = member_value(parts, "reduce");
     OCTAVO_TRY_VOID(check_type(join(path, "map"), map, map_type));
-    OCTAVO_TRY_VOID(check_type(join(path, "reduce"), reduce, kString));
+    OCTAVO_TRY_VOID(check_type(join(path, "reduce"), reduce, string_field));
     if (map.empty()) return invalid_design("View `" + member.name + "` must contain map function");
     if (type_of(map) != JsonType::string) continue;
     ViewSource view{.name = member.name, .map = {}, .reduce = {}};
@@ -109,15 +109,15 @@ Expected<void> read_indexes(const MemberList& document, DesignDocument& design) 
   OCTAVO_TRY(const MemberList indexes, read_object(document, "indexes"));
   for (const auto& member : indexes) {
     const auto path = join("indexes", member.name);
-    OCTAVO_TRY_VOID(check_type(path, member.raw, kObject));
+    OCTAVO_TRY_VOID(check_type(path, member.raw, object_field));
     OCTAVO_TRY(const MemberList parts, split_object(member.raw));
     const auto index = member_value(parts, "index");
     if (index.empty()) return invalid_design("Index `" + member.name + "` must contain index function");
-    OCTAVO_TRY_VOID(check_type(join(path, "index"), index, kString));
+    OCTAVO_TRY_VOID(check_type(join(path, "index"), index, string_field));
     SearchSource source{.name = member.name, .index = {}, .analyzer = {}};
     OCTAVO_TRY(source.index, decode_json_string(index));
     const auto analyzer = member_value(parts, "analyzer");
-    OCTAVO_TRY_VOID(check_type(join(path, "analyzer"), analyzer, kStringOrObject));
+    OCTAVO_TRY_VOID(check_type(join(path, "analyzer"), analyzer, string_or_object_field));
     source.analyzer = analyzer;
     design.indexes.push_back(std::move(source));
   }
@@ -183,16 +183,16 @@ Expected<DesignDocumentPtr> read_design_document(std::string_view id, std::strin
   auto design = std::make_shared<DesignDocument>();
   OCTAVO_TRY(design->filters, read_functions(document, "filters"));
   const auto language = member_value(document, "language");
-  OCTAVO_TRY_VOID(check_type("language", language, kString));
+  OCTAVO_TRY_VOID(check_type("language", language, string_field));
   for (const auto* name : {"lists", "shows"}) {
     OCTAVO_TRY(const auto unused, read_functions(document, name));
   }
   OCTAVO_TRY(design->options, read_design_options(document));
-  OCTAVO_TRY_VOID(check_type("rewrites", member_value(document, "rewrites"), kStringOrArray));
+  OCTAVO_TRY_VOID(check_type("rewrites", member_value(document, "rewrites"), string_or_array_field));
   OCTAVO_TRY(design->updates, read_functions(document, "updates"));
   const auto validate = member_value(document, "validate_doc_update");
-  OCTAVO_TRY_VOID(check_type("validate_doc_update", validate, kString));
-  OCTAVO_TRY_VOID(read_views(document, language == "\"query\"" ? kObject : kString, *design));
+  OCTAVO_TRY_VOID(check_type("validate_doc_update", validate, string_field));
+  OCTAVO_TRY_VOID(read_views(document, language == "\"query\"" ? object_field : string_field, *design));
   if (!language.empty() && language != "\"javascript\"") return nullptr;
   OCTAVO_TRY_VOID(read_indexes(document, *design));
   if (!validate.empty()) {

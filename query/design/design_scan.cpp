@@ -10,7 +10,7 @@ namespace octavo::query {
 Expected<void> for_each_design_document(partitioning::Database& database,
                                         FunctionRef<void(const storage::DocumentView&)> visit) {
   partitioning::DocumentRange range;
-  range.start = std::string(storage::kDesignPrefix);
+  range.start = std::string(storage::design_prefix);
   range.end = "_design0";  // 0 follows /
   range.end_inclusive = false;
   partitioning::DocumentScan scan(database, std::move(range));

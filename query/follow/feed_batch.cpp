@@ -43,7 +43,7 @@ std::optional<storage::Sequence> begin_of_batch(storage::Sequence checkpoint, bo
 
 Expected<bool> catch_up_with_purges(partitioning::Database& database, FeedConsumer& consumer,
                                     std::uint64_t purge_count) {
-  constexpr std::size_t kDocumentsMax = 8192;
+  constexpr std::size_t documents_max = 8192;
   // The purges up to the checkpoint are in the consumer's purge count: the watermark is read before the count.
   KnownPurges purges{.gone = {}, .since = consumer.checkpoint(), .purge_count = purge_count};
   // One map for all: a split meanwhile changes where documents are, but not which exist.
@@ -72,7 +72,7 @@ Expected<bool> catch_up_with_purges(partitioning::Database& database, FeedConsum
     OCTAVO_TRY(const bool removed, consumer.remove_known(purges));
     if (removed) return true;
   }
-  return consumer.remove_purged(purge_count, kDocumentsMax, is_gone);
+  return consumer.remove_purged(purge_count, documents_max, is_gone);
 }
 
 }  // namespace octavo::query

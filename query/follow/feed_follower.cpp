@@ -22,25 +22,25 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kRowsMin = 1;
-constexpr std::size_t kBytesMax = 16ULL << 20;
+constexpr std::size_t batch_rows_min = 1;
+constexpr std::size_t batch_bytes_max = 16ULL << 20;
 // A batch should occupy its thread for about this long: long enough for commits, and for the reads that update
 // summaries, to cost little beside the functions; short enough that the job responds soon to requests (to stop, to
 // release the thread).
-constexpr std::chrono::nanoseconds kBatchTime = std::chrono::milliseconds(250);
+constexpr std::chrono::nanoseconds batch_time = std::chrono::milliseconds(250);
 // After a failure of the disk, and of a function: a function fails again until it or the document is changed.
-constexpr std::chrono::milliseconds kRetryMin{100};
-constexpr std::chrono::milliseconds kRetryMax{10'000};
-constexpr std::chrono::milliseconds kFunctionRetryMin{2'000};
-constexpr std::chrono::milliseconds kFunctionRetryMax{300'000};
-// After documents change, retry a failed function `kChangedRetryFactor` × the last attempt's duration after its
+constexpr std::chrono::milliseconds retry_min{100};
+constexpr std::chrono::milliseconds retry_max{10'000};
+constexpr std::chrono::milliseconds function_retry_min{2'000};
+constexpr std::chrono::milliseconds function_retry_max{300'000};
+// After documents change, retry a failed function `changed_retry_factor` × the last attempt's duration after its
 // failure, within these bounds.
-constexpr int kChangedRetryFactor = 2;
-constexpr std::chrono::milliseconds kChangedRetryMax{60'000};
+constexpr int changed_retry_factor = 2;
+constexpr std::chrono::milliseconds changed_retry_max{60'000};
 // A query waits for such a retry if it is at most this far away.
-constexpr std::chrono::milliseconds kWaitForRetryMax{5'000};
+constexpr std::chrono::milliseconds wait_for_retry_max{5'000};
 // Functions, including a reduce, that take this long for a document are slow.
-constexpr std::chrono::milliseconds kSlowDocument{50};
+constexpr std::chrono::milliseconds slow_document{50};
 
 }  // namespace
 
@@ -134,8 +134,8 @@ void FeedFollower::follow() {
 void FeedFollower::failed(std::uint64_t attempt, const Error& error) {
   if (javascript::calls_are_stopped()) return;  // the index or the server stops
   const bool function = !may_pass(error);
-  retry_delay_ =
-      std::clamp(2 * retry_delay_, function ? kFunctionRetryMin : kRetryMin, function ? kFunctionRetryMax : kRetryMax);
+  retry_delay_ = std::clamp(2 * retry_delay_, function ? function_retry_min : retry_min,
+                            function ? function_retry_max : retry_max);
   const auto now = Clock::now();
   const auto took = std::chrono::ceil<std::chrono::milliseconds>(now - begun_);
   // It may have reached its time limit.
@@ -146,7 +146,7 @@ void FeedFollower::failed(std::uint64_t attempt, const Error& error) {
     OCTAVO_ASSERT(attempt > failed_attempt_ && attempt <= attempts_);
     failed_attempt_ = attempt;
     not_before_ = now + retry_delay_;
-    not_before_changes_ = now + std::clamp(kChangedRetryFactor * took, kFunctionRetryMin, kChangedRetryMax);
+    not_before_changes_ = now + std::clamp(changed_retry_factor * took, function_retry_min, changed_retry_max);
     failed_at_ = begun_at_;
   }
   if (!context_.database.deleted()) {
@@ -187,7 +187,7 @@ Expected<bool> FeedFollower::follow_batch() {
       bytes += document.id.size() + document.json.size();
       documents.push_back(std::move(document));
     }
-    return bytes < kBytesMax;
+    return bytes < batch_bytes_max;
   };
   OCTAVO_TRY(const FeedBatch batch, read_feed_batch(database, *from, watermark, rows_, take));
   if (context_.tasks && !task_ && batch.more && watermark - checkpoint > options_.backlog_listed) {
@@ -212,14 +212,14 @@ Expected<bool> FeedFollower::follow_batch() {
 
   const auto took = processor_time() - begun;
   if (applied < documents.size()) {
-    rows_ = std::max(kRowsMin, applied);
-  } else if (took > 2 * kBatchTime) {
-    rows_ = std::max(kRowsMin, rows_ / 2);
-  } else if (took < kBatchTime && batch.more) {
+    rows_ = std::max(batch_rows_min, applied);
+  } else if (took > 2 * batch_time) {
+    rows_ = std::max(batch_rows_min, rows_ / 2);
+  } else if (took < batch_time && batch.more) {
     rows_ = std::min(options_.rows_max, rows_ * 2);
   }
   if (applied > 0) {
-    const bool slow = took > kSlowDocument * static_cast<std::int64_t>(applied);
+    const bool slow = took > slow_document * static_cast<std::int64_t>(applied);
     slow_.store(slow, std::memory_order_relaxed);
   }
   return !batch.complete || applied < documents.size() || reached < database.watermark();
@@ -244,7 +244,7 @@ Task<Expected<void>> FeedFollower::wait(std::function<Expected<bool>()> is_reach
     failed_before = failed_attempt_;
     // A function that fails is not retried for each query, unless a retry is due soon.
     const bool tried_soon =
-        context_.database.watermark() > failed_at_ && Clock::now() + kWaitForRetryMax >= not_before_changes_;
+        context_.database.watermark() > failed_at_ && Clock::now() + wait_for_retry_max >= not_before_changes_;
     if (failure_ && !may_pass(*failure_) && !tried_soon) co_return std::unexpected(*failure_);
   }
   bool to_wake = true;

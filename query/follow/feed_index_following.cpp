@@ -11,7 +11,7 @@ namespace octavo::query {
 namespace {
 
 // Commits within this time make one batch, unless a query waits.
-constexpr std::chrono::milliseconds kDelay{20};
+constexpr std::chrono::milliseconds commit_delay{20};
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void FeedIndexes::committed() {
   }
   if (context_.waiters.load(std::memory_order_relaxed) > 0) wake_all(true);
   if (wake_planned_.exchange(true, std::memory_order_acq_rel)) return;
-  jobs_.post_after(kDelay, [this] {
+  jobs_.post_after(commit_delay, [this] {
     wake_planned_.store(false, std::memory_order_release);
     wake_all(false);
   });

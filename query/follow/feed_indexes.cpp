@@ -20,9 +20,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kDefinitionFile = "definition.json";
-constexpr std::chrono::milliseconds kRetiredLook{100};
-constexpr std::chrono::milliseconds kReopenDelay{2000};
+constexpr std::string_view definition_file = "definition.json";
+constexpr std::chrono::milliseconds retired_look{100};
+constexpr std::chrono::milliseconds reopen_delay{2000};
 
 bool is_same_index(const FeedIndexView& view, const FeedIndexKind& kind, const FeedIndexDefinition& definition) {
   return view.kind == kind.name && view.definition.design_document == definition.design_document &&
@@ -35,7 +35,7 @@ struct StoredDefinition {
 };
 
 std::optional<StoredDefinition> read_stored_definition(const std::filesystem::path& folder) {
-  std::ifstream file(folder / kDefinitionFile, std::ios::binary);
+  std::ifstream file(folder / definition_file, std::ios::binary);
   if (!file) return std::nullopt;
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   json::error_code error;
@@ -56,14 +56,14 @@ std::optional<StoredDefinition> read_stored_definition(const std::filesystem::pa
 
 // Only helps queries that do not wait, after a restart: losing it in a crash or on a full disk is harmless.
 bool store_definition(const std::filesystem::path& folder, const std::string& text) {
-  const auto draft = folder / (std::string(kDefinitionFile) + ".new");
+  const auto draft = folder / (std::string(definition_file) + ".new");
   {
     std::ofstream file(draft, std::ios::binary | std::ios::trunc);
     file << text;
     if (!file.flush()) return false;
   }
   std::error_code error;
-  std::filesystem::rename(draft, folder / kDefinitionFile, error);
+  std::filesystem::rename(draft, folder / definition_file, error);
   return !error;
 }
 
@@ -101,7 +101,7 @@ void FeedIndexes::load_in_background() {
   if (loaded) return;
   spdlog::warn("database {}: cannot read the definitions of views: {}", database_.name(), loaded.error().reason);
   if (may_pass(loaded.error()) && !load_planned_.exchange(true)) {
-    jobs_.post_after(kReopenDelay, [this] { load_in_background(); });
+    jobs_.post_after(reopen_delay, [this] { load_in_background(); });
   }
 }
 
@@ -204,7 +204,7 @@ Expected<void> FeedIndexes::load() {
   if (failure && !reopening_planned_.exchange(true)) {
     spdlog::warn("database {}: a view or search index cannot be opened, will try again: {}", database_.name(),
                  failure->reason);
-    jobs_.post_after(kReopenDelay, [this] {
+    jobs_.post_after(reopen_delay, [this] {
       reopening_planned_.store(false);
       design_documents_changed();
     });
@@ -404,7 +404,7 @@ void FeedIndexes::remove_retired() {
   }
   for (const auto& follower : unused) follower->index->remove_files();
   if (!look_again || removal_planned_.exchange(true)) return;
-  jobs_.post_after(kRetiredLook, [this] {
+  jobs_.post_after(retired_look, [this] {
     removal_planned_.store(false);
     const std::lock_guard loading(load_mutex_);
     until_memory_suffices([this] { remove_retired(); });

@@ -21,8 +21,8 @@ namespace octavo::query {
 namespace {
 
 // Taken by a thread at once: short enough that all threads finish together, long enough that the mutex costs nothing.
-constexpr std::size_t kPieceMax = 16;
-constexpr std::chrono::microseconds kPieceTime{1'000};
+constexpr std::size_t piece_max = 16;
+constexpr std::chrono::microseconds piece_time{1'000};
 
 class ParallelWork {
  public:
@@ -47,7 +47,7 @@ class ParallelWork {
     const std::lock_guard lock(mutex_);
     OCTAVO_ASSERT(running_ > 0);
     --running_;
-    piece_ = took < kPieceTime ? std::min(2 * piece_, kPieceMax) : std::max<std::size_t>(1, piece_ / 2);
+    piece_ = took < piece_time ? std::min(2 * piece_, piece_max) : std::max<std::size_t>(1, piece_ / 2);
     if (!done || *done < end) {
       ended_ = true;
       done_ = std::min(done_, done ? *done : begin);
@@ -130,7 +130,7 @@ Expected<std::size_t> work_in_parallel(boost::asio::thread_pool* pool, std::size
                                        const std::atomic<bool>& stopping, FunctionRef<Expected<void>(std::size_t)> work,
                                        FunctionRef<bool()> enough) {
   const auto shared = std::make_shared<ParallelWork>(count, stopping, work, enough);
-  const std::size_t pieces = (count + kPieceMax - 1) / kPieceMax;
+  const std::size_t pieces = (count + piece_max - 1) / piece_max;
   const std::size_t threads = std::max<std::size_t>(1, std::thread::hardware_concurrency());
   const ParallelWorkEnd end_first(*shared);
   try {

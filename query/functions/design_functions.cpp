@@ -16,7 +16,7 @@ namespace {
 
 using javascript::Program;
 
-constexpr std::size_t kProgramsMax = 64;
+constexpr std::size_t programs_max = 64;
 
 javascript::ProgramPtr program_of(const partitioning::Database& database, const DesignDocument& document,
                                   std::vector<Program::Function> functions) {
@@ -62,12 +62,12 @@ javascript::ProgramPtr refusal_of(const partitioning::Database& database, const 
 void DesignFunctions::design_documents_changed() {
   auto state = state_.load(std::memory_order_relaxed);
   while (
-      !state_.compare_exchange_weak(state, ((state & ~kStateMask) + kOneChange) | unknown, std::memory_order_acq_rel)) {
+      !state_.compare_exchange_weak(state, ((state & ~state_mask) + one_change) | unknown, std::memory_order_acq_rel)) {
   }
 }
 
 Expected<std::shared_ptr<const Validation>> DesignFunctions::validation() {
-  const auto state = state_.load(std::memory_order_acquire) & kStateMask;
+  const auto state = state_.load(std::memory_order_acquire) & state_mask;
   if (state == none) return nullptr;
   if (state == unknown) OCTAVO_TRY_VOID(load());
   auto validation = validation_.load();
@@ -78,7 +78,7 @@ Expected<std::shared_ptr<const Validation>> DesignFunctions::validation() {
 Expected<void> DesignFunctions::load() {
   const std::lock_guard lock(load_mutex_);
   auto state = state_.load(std::memory_order_acquire);
-  if ((state & kStateMask) != unknown) return {};
+  if ((state & state_mask) != unknown) return {};
   OCTAVO_TRY(auto programs, read_validation());
   const auto known = programs.empty() ? none : some;
   validation_.store(std::make_shared<const Validation>(Validation{std::move(programs)}));
@@ -90,8 +90,8 @@ Expected<void> DesignFunctions::load() {
 Expected<std::vector<javascript::ProgramPtr>> DesignFunctions::read_validation() {
   std::vector<javascript::ProgramPtr> programs;
   const auto visit = [&](const storage::DocumentView& document) {
-    constexpr std::string_view kMember = "\"validate_doc_update\"";
-    if (document.body.find(kMember) == std::string_view::npos) return;
+    constexpr std::string_view validation_member = "\"validate_doc_update\"";
+    if (document.body.find(validation_member) == std::string_view::npos) return;
     const auto read = read_design_document(document.id, document.revision.to_string(), document.body);
     if (!read) return;  // not a valid design document
     if (!*read) {
@@ -108,7 +108,7 @@ Expected<std::vector<javascript::ProgramPtr>> DesignFunctions::read_validation()
 }
 
 Expected<std::shared_ptr<const DesignPrograms>> DesignFunctions::find(std::string_view name) {
-  const auto id = std::string(storage::kDesignPrefix) + std::string(name);
+  const auto id = std::string(storage::design_prefix) + std::string(name);
   OCTAVO_TRY(const auto snapshot, database_.snapshot_for_document(id));
   OCTAVO_TRY(const auto stored, snapshot.find(id));
   if (!stored) return fail(ErrorCode::not_found, "");
@@ -133,7 +133,7 @@ Expected<std::shared_ptr<const DesignPrograms>> DesignFunctions::find(std::strin
                  functions_of(*document, "view", document->views, [](const auto& view) { return view.map; }));
   programs->document = std::move(document);
   const std::lock_guard lock(programs_mutex_);
-  if (programs_.size() >= kProgramsMax) programs_.clear();
+  if (programs_.size() >= programs_max) programs_.clear();
   programs_.insert_or_assign(id, programs);
   return programs;
 }

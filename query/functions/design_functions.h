@@ -53,8 +53,8 @@ class DesignFunctions {
 
  private:
   enum State : std::uint64_t { unknown = 0, none = 1, some = 2 };
-  static constexpr std::uint64_t kStateMask = 3;
-  static constexpr std::uint64_t kOneChange = 4;
+  static constexpr std::uint64_t state_mask = 3;
+  static constexpr std::uint64_t one_change = 4;
 
   Expected<void> load();
   Expected<std::vector<javascript::ProgramPtr>> read_validation();

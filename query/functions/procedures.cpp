@@ -9,8 +9,8 @@ namespace octavo::query {
 
 namespace {
 
-constexpr std::string_view kProcedures = "sprocs";
-constexpr std::string_view kProceduresEnd = "_design0";
+constexpr std::string_view procedures_member = "sprocs";
+constexpr std::string_view procedures_end = "_design0";
 
 // The function called `name`, if the document has one.
 Expected<std::optional<NamedFunction>> procedure_of(const storage::DocumentView& document, std::string_view name) {
@@ -26,7 +26,7 @@ Expected<std::optional<NamedFunction>> procedure_of(const storage::DocumentView&
 
 Expected<std::vector<NamedFunction>> procedures_of(std::string_view body) {
   OCTAVO_TRY(const auto members, split_object(body));
-  const std::string_view raw = member_value(members, kProcedures);
+  const std::string_view raw = member_value(members, procedures_member);
   std::vector<NamedFunction> procedures;
   if (raw.empty()) return procedures;
   if (!raw.starts_with('{')) {
@@ -47,7 +47,7 @@ Expected<std::vector<NamedFunction>> procedures_of(std::string_view body) {
 Expected<NamedFunction> find_procedure(partitioning::Database& database, std::string_view name) {
   const auto missing = [&] { return fail(ErrorCode::not_found, "missing stored procedure " + std::string(name)); };
   if (const std::size_t slash = name.rfind('/'); slash != std::string_view::npos) {
-    const std::string id = std::string(storage::kDesignPrefix) + std::string(name.substr(0, slash));
+    const std::string id = std::string(storage::design_prefix) + std::string(name.substr(0, slash));
     OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
     OCTAVO_TRY(const auto document, snapshot.find(id));
     if (!document) return missing();
@@ -56,8 +56,8 @@ Expected<NamedFunction> find_procedure(partitioning::Database& database, std::st
     return *std::move(found);
   }
   partitioning::DocumentRange range;
-  range.start = std::string(storage::kDesignPrefix);
-  range.end = std::string(kProceduresEnd);
+  range.start = std::string(storage::design_prefix);
+  range.end = std::string(procedures_end);
   range.end_inclusive = false;
   partitioning::DocumentScan scan(database, std::move(range));
   std::optional<NamedFunction> found;

@@ -20,16 +20,16 @@ namespace {
 namespace json = boost::json;
 
 // Part of every identity: raise it when the format of entries or rows changes, so that all are built again.
-constexpr std::string_view kAutomaticFormat = "octavo-automatic-2";
-constexpr std::string_view kElementStep = "[]";
-constexpr std::string_view kUnplainMember = "unplain";
-constexpr std::uint64_t kRootPath = 0x6F63746176A10001;
-constexpr std::uint64_t kElementMark = 0x9E3779B97F4A7C15;
-constexpr std::uint64_t kInexactMark = 0xD1B54A32D192ED03;
+constexpr std::string_view automatic_format = "octavo-automatic-2";
+constexpr std::string_view element_step = "[]";
+constexpr std::string_view unplain_member = "unplain";
+constexpr std::uint64_t root_path_hash = 0x6F63746176A10001;
+constexpr std::uint64_t element_mark = 0x9E3779B97F4A7C15;
+constexpr std::uint64_t inexact_mark = 0xD1B54A32D192ED03;
 
 // The bytes of these keys are those of an empty array and an empty object.
-constexpr std::string_view kArrayKey{"\x08\0", 2};
-constexpr std::string_view kObjectKey{"\x09\0", 2};
+constexpr std::string_view array_key{"\x08\0", 2};
+constexpr std::string_view object_key{"\x09\0", 2};
 
 std::uint64_t mix(std::uint64_t value) {
   value = (value ^ (value >> 33)) * 0xFF51AFD7ED558CCD;
@@ -42,7 +42,7 @@ std::uint64_t member_path(std::uint64_t path, std::string_view name) {
 }
 
 std::uint64_t element_path(std::uint64_t path) {
-  return mix(path ^ kElementMark);
+  return mix(path ^ element_mark);
 }
 
 std::uint64_t member_path(std::uint64_t path, const FieldPath& names) {
@@ -188,14 +188,14 @@ AutomaticIndexPtr AutomaticIndex::from_json(const json::object& stored) {
   if (order == nullptr || policy == nullptr || !policy->is_object()) return nullptr;
   if (*order != "icu" && *order != "bytes") return nullptr;
   // A record without this member belongs to an index that was built without these entries.
-  const auto* unplain = member_of(stored, kUnplainMember);
+  const auto* unplain = member_of(stored, unplain_member);
   return make(policy->get_object(), *order == "icu" ? StringOrder::icu : StringOrder::bytes,
               unplain != nullptr && *unplain == true);
 }
 
 json::object AutomaticIndex::to_json() const {
   json::object stored{{"order", order_ == StringOrder::icu ? "icu" : "bytes"}, {"policy", policy_}};
-  if (unplain_) stored[kUnplainMember] = true;
+  if (unplain_) stored[unplain_member] = true;
   return stored;
 }
 
@@ -219,7 +219,7 @@ bool AutomaticIndex::covers(const FieldPath& base, const FieldPath* below) const
   };
   if (base.empty() || !walk(base)) return false;
   if (below != nullptr) {
-    step(kElementStep);
+    step(element_step);
     if (!walk(*below)) return false;
   }
   enter();
@@ -227,7 +227,7 @@ bool AutomaticIndex::covers(const FieldPath& base, const FieldPath* below) const
 }
 
 std::uint64_t AutomaticIndex::path_hash(const FieldPath& base, const FieldPath* below) {
-  std::uint64_t path = member_path(kRootPath, base);
+  std::uint64_t path = member_path(root_path_hash, base);
   if (below != nullptr) path = member_path(element_path(path), *below);
   return path;
 }
@@ -246,10 +246,10 @@ bool AutomaticIndex::append_key(std::string& out, const simdjson::dom::element& 
     case simdjson::dom::element_type::STRING:
       return append_string(out, value.get_string().value_unsafe(), order);
     case simdjson::dom::element_type::ARRAY:
-      out += kArrayKey;
+      out += array_key;
       return true;
     case simdjson::dom::element_type::OBJECT:
-      out += kObjectKey;
+      out += object_key;
       return true;
     default:
       return append_scalar(out, value, order);
@@ -259,7 +259,7 @@ bool AutomaticIndex::append_key(std::string& out, const simdjson::dom::element& 
 bool AutomaticIndex::append_key(std::string& out, const json::value& value, StringOrder order) {
   if (is_text(value)) return append_string(out, std::string_view(value.get_string()), order);
   if (value.is_array() || value.is_object()) {
-    out += value.is_array() ? kArrayKey : kObjectKey;
+    out += value.is_array() ? array_key : object_key;
     return true;
   }
   return append_scalar(out, value, order);
@@ -271,7 +271,7 @@ void AutomaticIndex::visit(const simdjson::dom::element& value, const Rule* rule
                     : rule != nullptr && rule->below ? *rule->below
                                                      : included;
   if (rule != nullptr && rule->below) included = *rule->below;
-  if (here && path != kRootPath) {
+  if (here && path != root_path_hash) {
     const std::size_t start = entries.bytes_.size();
     append_key_u64(entries.bytes_, path);
     const bool inexact = append_key(entries.bytes_, value, order_);
@@ -287,7 +287,7 @@ void AutomaticIndex::visit(const simdjson::dom::element& value, const Rule* rule
             entries);
     }
   } else if (value.is_array()) {
-    const Rule* element = rule != nullptr ? rule->child(kElementStep) : nullptr;
+    const Rule* element = rule != nullptr ? rule->child(element_step) : nullptr;
     const std::uint64_t elements = element_path(path);
     const simdjson::dom::array list = value.get_array().value_unsafe();
     for (const auto& entry : list) visit(entry, element, included, elements, entries);
@@ -355,12 +355,12 @@ bool AutomaticIndex::is_unplain(std::string_view entry) {
 }
 
 std::uint64_t AutomaticIndex::inexact_path(std::uint64_t path) {
-  return path ^ kInexactMark;
+  return path ^ inexact_mark;
 }
 
 void AutomaticIndex::entries_of(const IndexedDocument& document, Entries& entries) const {
   entries.clear();
-  visit(document.body, &root_, false, kRootPath, entries);
+  visit(document.body, &root_, false, root_path_hash, entries);
   add_composite_entries(document, entries);
   const auto text = [&](const Entries::Extent& extent) {
     return std::string_view(entries.bytes_).substr(extent.start, extent.size);
@@ -376,7 +376,7 @@ IndexDefinitionPtr automatic_definition(AutomaticIndexPtr automatic) {
   definition.name = "automatic";
   definition.partitioned = true;
   std::string text =
-      fmt::format("{}\n{}\n{}", kAutomaticFormat, collation_version(), json::serialize(automatic->to_json()));
+      fmt::format("{}\n{}\n{}", automatic_format, collation_version(), json::serialize(automatic->to_json()));
   const auto hash = murmur3_x64_128(text);
   definition.identity = fmt::format("{:016x}{:016x}", hash.high, hash.low);
   definition.automatic = std::move(automatic);

@@ -20,7 +20,7 @@ namespace json = boost::json;
 //   identity := 32 hexadecimal digits: the first 16 bytes of SHA-256 over
 //               "octavo-index-2\n" collation version "\n" ("local" | "global") "\n" definition (JSON)
 // Part of every identity: raise it when the entry format (index_entry.h) changes, so that all indexes are built again.
-constexpr std::string_view kEntryFormat = "octavo-index-2";
+constexpr std::string_view entry_format = "octavo-index-2";
 
 std::unexpected<Error> bad(std::string_view word, std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), word);
@@ -60,7 +60,7 @@ Expected<std::vector<OrderedField>> fields_from_map(const json::value& value) {
 }
 
 std::string identity_of(const IndexDefinition& definition) {
-  std::string text(kEntryFormat);
+  std::string text(entry_format);
   text += '\n';
   text += collation_version();
   text += definition.partitioned ? "\nlocal\n" : "\nglobal\n";

@@ -12,8 +12,8 @@ namespace octavo::query::javascript {
 
 namespace {
 
-constexpr int kStatusMin = 100;
-constexpr int kStatusMax = 599;
+constexpr int status_min = 100;
+constexpr int status_max = 599;
 
 bool set_text(JSContext* context, JS::HandleObject object, const char* name, std::string_view text) {
   const JS::RootedString string(context, JS_NewStringCopyUTF8N(context, JS::UTF8Chars(text.data(), text.size())));
@@ -57,7 +57,7 @@ int number_of(JSContext* context, JS::HandleValue thrown) {
     JS_ClearPendingException(context);
     return 0;
   }
-  if (!number.isInt32() || number.toInt32() < kStatusMin || number.toInt32() > kStatusMax) return 0;
+  if (!number.isInt32() || number.toInt32() < status_min || number.toInt32() > status_max) return 0;
   return number.toInt32();
 }
 

@@ -163,10 +163,10 @@ double nearest_double(std::string_view token) {
 std::optional<std::int64_t> whole_number(std::string_view json) {
   if (json.empty() || (json[0] != '-' && !scan::is_digit(json[0]))) return std::nullopt;
   using Limits = std::numeric_limits<std::int64_t>;
-  constexpr double kBeyond = 9223372036854775808.0;  // 2^63
+  constexpr double beyond = 9223372036854775808.0;  // 2^63
   const double value = nearest_double(json);
   if (value != std::floor(value)) return std::nullopt;
-  if (std::abs(value) >= kBeyond) return value < 0 ? Limits::min() : Limits::max();
+  if (std::abs(value) >= beyond) return value < 0 ? Limits::min() : Limits::max();
   return static_cast<std::int64_t>(value);
 }
 

@@ -28,8 +28,8 @@ bool are_plain(std::string_view text) {
 template <bool is_json>
 bool all_plain(std::string_view text) {
 #if defined(__SSE2__)
-  constexpr std::size_t kBlock = 16;
-  if (text.size() < kBlock) return are_plain<is_json>(text);
+  constexpr std::size_t block_bytes = 16;
+  if (text.size() < block_bytes) return are_plain<is_json>(text);
   __m128i others = _mm_setzero_si128();
   const auto look = [&](const char* at) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
@@ -38,8 +38,8 @@ bool all_plain(std::string_view text) {
     others = _mm_or_si128(others, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\x7f')));
     if constexpr (is_json) others = _mm_or_si128(others, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));
   };
-  const char* const last = text.data() + text.size() - kBlock;
-  for (const char* at = text.data(); at < last; at += kBlock) look(at);
+  const char* const last = text.data() + text.size() - block_bytes;
+  for (const char* at = text.data(); at < last; at += block_bytes) look(at);
   look(last);
   return _mm_movemask_epi8(others) == 0;
 #else

@@ -17,7 +17,7 @@ struct FunctionName {
   std::string_view name;
   Aggregate::Function function;
 };
-constexpr std::array kFunctions{
+constexpr std::array aggregate_functions{
     FunctionName{"$sum", Aggregate::Function::sum}, FunctionName{"$count", Aggregate::Function::count},
     FunctionName{"$avg", Aggregate::Function::avg}, FunctionName{"$min", Aggregate::Function::min},
     FunctionName{"$max", Aggregate::Function::max},
@@ -65,17 +65,17 @@ Expected<void> parse_group(const json::value& value, std::string_view word, std:
 }
 
 Expected<Aggregate> parse_aggregate(std::string_view name, const json::value& value, std::vector<FieldPath>& fields) {
-  constexpr std::string_view kForm =
+  constexpr std::string_view form =
       R"(write {"name": {"$sum": "field"}}, with $sum, $count, $avg, $min or $max; {"$count": true} counts all)";
   const auto wrong = [&] {
     return invalid("invalid_aggregate",
-                   fmt::format("Invalid aggregate {}: {}; {}.", name, json::serialize(value), kForm));
+                   fmt::format("Invalid aggregate {}: {}; {}.", name, json::serialize(value), form));
   };
   if (name.empty() || name.starts_with('_') || name.starts_with('$')) return wrong();
   if (!value.is_object() || value.get_object().size() != 1) return wrong();
   const auto& member = *value.get_object().begin();
-  const auto function = std::ranges::find(kFunctions, std::string_view(member.key()), &FunctionName::name);
-  if (function == kFunctions.end()) return wrong();
+  const auto function = std::ranges::find(aggregate_functions, std::string_view(member.key()), &FunctionName::name);
+  if (function == aggregate_functions.end()) return wrong();
   Aggregate aggregate{std::string(name), function->function, std::nullopt};
   if (aggregate.function == Aggregate::Function::count && member.value() == true) return aggregate;
   if (!member.value().is_string()) return wrong();

@@ -18,10 +18,10 @@ namespace octavo::query {
 namespace {
 
 // Texts of group fields whose group is remembered.
-constexpr std::size_t kKnownTextsMax = 4096;
-constexpr std::size_t kKnownTextBytesMax = 256;
+constexpr std::size_t known_texts_max = 4096;
+constexpr std::size_t known_text_bytes_max = 256;
 // Overhead of a group beside its own bytes: a node of the table and a few strings.
-constexpr std::size_t kGroupBytes = 160;
+constexpr std::size_t group_bytes = 160;
 
 __extension__ using SignedWide = __int128;
 __extension__ using UnsignedWide = unsigned __int128;
@@ -87,7 +87,8 @@ Expected<Aggregator::Group*> Aggregator::find_group(Projection::FieldText field_
   for (std::size_t i = 0; i < aggregation_.group_fields; ++i) writer.sized_bytes(field_text(i, request_.fields[i]));
   if (const auto known = known_texts_.find(texts_); known != known_texts_.end()) return known->second;
   OCTAVO_TRY(Group * group, find_group_by_key(field_text));
-  if (known_texts_.size() < kKnownTextsMax && texts_.size() <= kKnownTextBytesMax) known_texts_.emplace(texts_, group);
+  if (known_texts_.size() < known_texts_max && texts_.size() <= known_text_bytes_max)
+    known_texts_.emplace(texts_, group);
   return group;
 }
 
@@ -98,7 +99,7 @@ Expected<Aggregator::Group*> Aggregator::find_group_by_key(Projection::FieldText
   }
   if (const auto found = groups_.find(key_); found != groups_.end()) return &found->second;
   Group group;
-  std::size_t bytes = kGroupBytes + key_.size() + aggregation_.aggregates.size() * sizeof(State);
+  std::size_t bytes = group_bytes + key_.size() + aggregation_.aggregates.size() * sizeof(State);
   for (std::size_t i = 0; i < aggregation_.group_fields; ++i) {
     group.texts.emplace_back(field_text(i, request_.fields[i]));
     bytes += sizeof(std::string) + group.texts.back().size();

@@ -133,8 +133,8 @@ bool is_empty_combination(const json::value& selector) {
 }  // namespace
 
 std::uint64_t FindRequest::matches_needed() const {
-  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
-  return aggregation || skip > kAll - limit ? kAll : skip + limit;
+  constexpr std::uint64_t all_documents = std::numeric_limits<std::uint64_t>::max();
+  return aggregation || skip > all_documents - limit ? all_documents : skip + limit;
 }
 
 PlanRequest FindRequest::plan_request() const {

@@ -16,8 +16,8 @@ namespace {
 
 // How long a query waits for an index that is being built: briefly if it is only the best choice, long if the request
 // names it.
-constexpr std::chrono::seconds kBuildPatience{2};
-constexpr std::chrono::minutes kNamedBuildPatience{5};
+constexpr std::chrono::seconds build_patience{2};
+constexpr std::chrono::minutes named_build_patience{5};
 
 // What the request says by itself; the plans are missing.
 Expected<std::shared_ptr<PreparedFind>> begin_find(const partitioning::Database& database, FindRequest parsed) {
@@ -144,7 +144,7 @@ FindPreparation::FindPreparation(MangoIndexes& indexes, std::string_view body, s
       explain_(explain),
       ignore_global_(ignore_global),
       catalog_(indexes_.catalog()) {
-  if (explain || ignore_global || body.size() >= QueryCache::kTextBytesMax) return;
+  if (explain || ignore_global || body.size() >= QueryCache::text_bytes_max) return;
   // Equal requests for different logical partitions share a plan if these are in one physical partition: an index may
   // be built in one only.
   cache_key_.reserve(body.size() + 8);
@@ -191,8 +191,8 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> FindPreparation::plan(FindRe
   std::vector<Bookmark::Left> left;
   if ((*prepared)->bookmark) left = (*prepared)->bookmark->left;
   std::optional<StorageStatistics> statistics;
-  BuildPatience patience{.time = kBuildPatience};
-  if (!request.use_index.empty()) patience = {.time = kNamedBuildPatience, .needs_index = true};
+  BuildPatience patience{.time = build_patience};
+  if (!request.use_index.empty()) patience = {.time = named_build_patience, .needs_index = true};
   if (!request.update) patience = {.time = {}};
   PlannerResult planned;
   while (true) {

@@ -20,8 +20,8 @@ namespace json = boost::json;
 
 // A selector may reject most hits. Each search starts at the first hit again, so pages grow in size: all searches
 // together cost about as much as the last one.
-constexpr std::size_t kFirstPageHits = 200;
-constexpr std::size_t kPageHitsMax = 10'000;
+constexpr std::size_t first_page_hits = 200;
+constexpr std::size_t page_hits_max = 10'000;
 
 // The content of a text index begins with a letter and the member `text`.
 bool is_text(const FeedIndexView& view) {
@@ -101,7 +101,7 @@ class TextFindRun {
     std::uint64_t skip = request.skip;
     SearchBookmark& bookmark = page_.bookmark;
     bookmark = search.bookmark.value_or(SearchBookmark{.sort = sort_checksum(find_.sort), .ordinal = 0, .order = {}});
-    for (std::size_t hits = kFirstPageHits; left > 0; hits = std::min(2 * hits, kPageHitsMax)) {
+    for (std::size_t hits = first_page_hits; left > 0; hits = std::min(2 * hits, page_hits_max)) {
       search.limit = hits;
       search.bookmark = bookmark;
       OCTAVO_TRY(const auto result, find_.index->search(search));

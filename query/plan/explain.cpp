@@ -10,7 +10,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kRangesShownMax = 64;
+constexpr std::size_t ranges_shown_max = 64;
 
 // The values that the selector allows in the fields that narrow the index.
 json::array ranges_json(const IndexDefinition& index, const Selector& selector, const IndexBounds& bounds) {
@@ -19,7 +19,7 @@ json::array ranges_json(const IndexDefinition& index, const Selector& selector, 
     const FieldConstraint constraint = constraint_on(index, index.fields[i], selector, nullptr);
     json::array intervals;
     for (const Interval& interval : constraint.intervals) {
-      if (intervals.size() == kRangesShownMax) break;
+      if (intervals.size() == ranges_shown_max) break;
       if (interval.is_point()) {
         intervals.push_back(json::object{{"equal", *interval.lower}});
         continue;
@@ -39,7 +39,7 @@ json::array ranges_json(const IndexDefinition& index, const Selector& selector, 
 json::array id_ranges_json(const std::vector<IdRange>& ranges) {
   json::array shown;
   for (const IdRange& range : ranges) {
-    if (shown.size() == kRangesShownMax) break;
+    if (shown.size() == ranges_shown_max) break;
     json::object object;
     if (range.is_point()) {
       object["equal"] = *range.start;

@@ -15,7 +15,7 @@ namespace {
 namespace json = boost::json;
 
 // Greater than every byte that can follow a field's key: the first byte of the next field's key, or of a document id.
-constexpr char kAfterKey = '\xFF';
+constexpr char after_key = '\xFF';
 
 // Bytes of one field: begin <= key < end.
 struct Segment {
@@ -64,13 +64,13 @@ Segment segment_of(const IndexDefinition& index, const Interval& interval, const
   const bool last_inclusive = field.descending ? interval.lower_inclusive : interval.upper_inclusive;
   if (!index.automatic && interval.is_point()) {  // both bounds have the same key
     segment.begin = bound_of(index, field, *first, field.descending).key;
-    segment.end = segment.begin + kAfterKey;
+    segment.end = segment.begin + after_key;
     return segment;
   }
   if (first) {
     Bound bound = bound_of(index, field, *first, field.descending);
     segment.begin = std::move(bound.key);
-    if (!first_inclusive && bound.exact) segment.begin += kAfterKey;
+    if (!first_inclusive && bound.exact) segment.begin += after_key;
   } else {
     // Ascending: after `missing`, whose key is 02. Descending: from the start.
     segment.begin = field.descending ? std::string(1, '\x00') : std::string(1, '\x03');
@@ -78,7 +78,7 @@ Segment segment_of(const IndexDefinition& index, const Interval& interval, const
   if (last) {
     Bound bound = bound_of(index, field, *last, !field.descending);
     segment.end = std::move(bound.key);
-    if (last_inclusive || !bound.exact) segment.end += kAfterKey;
+    if (last_inclusive || !bound.exact) segment.end += after_key;
   } else {
     // Descending: up to `missing`, whose key is FD.
     segment.end = std::string(1, field.descending ? '\xFD' : end_of_values(index));
@@ -125,13 +125,13 @@ FieldConstraint with_plain_strings(FieldConstraint constraint) {
 Segment unplain_segment(const Interval& plain_string) {
   std::string key;
   AutomaticIndex::append_unplain_key(key, std::string_view(plain_string.lower->get_string()));
-  return {key, key + kAfterKey};
+  return {key, key + after_key};
 }
 
 Segment missing_segment(const OrderedField& field) {
   std::string key;
   append_sort_key(key, SortSentinel::missing, field.descending);
-  return {key, key + kAfterKey};
+  return {key, key + after_key};
 }
 
 void merge(std::vector<KeyRange>& ranges) {
@@ -252,14 +252,14 @@ IndexBounds bounds_for(const IndexDefinition& index, const Selector& selector,
     std::vector<std::string> longer;
     longer.reserve(prefixes.size() * segments.size());
     for (const std::string& prefix : prefixes) {
-      // A point's segment reaches from its key to the key followed by kAfterKey: the key is the prefix.
+      // A point's segment reaches from its key to the key followed by after_key: the key is the prefix.
       for (const Segment& segment : segments) longer.push_back(prefix + segment.begin);
     }
     prefixes = std::move(longer);
   }
   if (open) {
     for (const std::string& prefix : prefixes) {
-      ranges.push_back({prefix, prefix + (prefix.empty() ? end_of_values(index) : kAfterKey)});
+      ranges.push_back({prefix, prefix + (prefix.empty() ? end_of_values(index) : after_key)});
     }
   }
   merge(ranges);

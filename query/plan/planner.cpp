@@ -16,9 +16,9 @@ namespace octavo::query {
 namespace {
 
 // Keys are looked up until one is found: more of them would cost as much as loading the document.
-constexpr std::size_t kFilterKeysMax = 3;
-constexpr std::size_t kLeapStreamsMax = 4;
-constexpr std::size_t kLeapValuesMax = 8;
+constexpr std::size_t filter_keys_max = 3;
+constexpr std::size_t leap_streams_max = 4;
+constexpr std::size_t leap_values_max = 8;
 
 // Whether the range is one value: the rest of an entry's key is the document id.
 bool is_value(const KeyRange& range) {
@@ -52,7 +52,7 @@ bool Planner::is_filter_of(const Candidate& other, const Candidate& walked) {
   const IndexDefinition& definition = *other.index->definition;
   const auto& ranges = other.bounds.ranges;
   if (definition.automatic_path == walked.index->definition->automatic_path) return false;
-  if (definition.fields.size() != 1 || ranges.empty() || ranges.size() > kFilterKeysMax) return false;
+  if (definition.fields.size() != 1 || ranges.empty() || ranges.size() > filter_keys_max) return false;
   return std::ranges::all_of(ranges, is_value);
 }
 
@@ -72,7 +72,7 @@ bool Planner::is_of_values(const Candidate& candidate) const {
   if (!candidate.usable || !candidate.index || candidate.leaves_out || !is_ready(candidate)) return false;
   const auto& bounds = candidate.bounds;
   return bounds.columns_used == candidate.index->definition->fields.size() && !bounds.ranges.empty() &&
-         bounds.ranges.size() <= kLeapValuesMax && std::ranges::all_of(bounds.ranges, is_value);
+         bounds.ranges.size() <= leap_values_max && std::ranges::all_of(bounds.ranges, is_value);
 }
 
 // Documents that have several values are found by leaps between the indexes (walk/leap.h), instead of by a plan for
@@ -97,7 +97,7 @@ void Planner::join_values(std::vector<Candidate>& candidates) const {
   };
   for (const std::size_t i : values) {
     Candidate& other = candidates[i];
-    if (i == *first || is_held(other, leader) || leader.leaps.size() == kLeapStreamsMax) continue;
+    if (i == *first || is_held(other, leader) || leader.leaps.size() == leap_streams_max) continue;
     leader.leaps.push_back(i);
     const bool may_go_alone = other.rows < leader.rows || (!request_.sort.empty() && other.serves_sort);
     other.joined = !may_go_alone && !is_pinned(other);

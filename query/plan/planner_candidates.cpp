@@ -13,7 +13,7 @@ namespace {
 namespace json = boost::json;
 
 // Maximum number of paths of the automatic index that are examined; each costs some reads.
-constexpr std::size_t kAutomaticViewsMax = 24;
+constexpr std::size_t automatic_views_max = 24;
 
 std::vector<IdRange> id_ranges_of(const FieldConstraint& constraint) {
   std::vector<IdRange> ranges;
@@ -65,7 +65,7 @@ std::vector<IndexView> Planner::automatic_views(const Condition& condition) cons
   if (!catalog_.automatic) return views;
   const AutomaticIndexPtr& automatic = catalog_.automatic->definition->automatic;
   const auto add = [&](IndexDefinitionPtr definition) {
-    if (views.size() >= kAutomaticViewsMax) return;
+    if (views.size() >= automatic_views_max) return;
     for (const IndexView& known : views) {
       if (known.definition->identity == definition->identity) return;
     }

@@ -10,9 +10,9 @@ namespace octavo::query {
 namespace {
 
 // Assumed share of the entries in the ranges of an index that is not built yet, per column.
-constexpr double kUnbuiltShare = 0.4;
+constexpr double unbuilt_share = 0.4;
 // Lookups in another index are worth it if they avoid loading half of the documents (walk/entry_filter.h).
-constexpr double kSparedShare = 0.5;
+constexpr double spared_share = 0.5;
 
 double price_of_key() {
   static const double price = partitioning::charge_of_scan({.partitions = 0, .keys = 1});
@@ -29,7 +29,7 @@ Expected<void> Planner::estimate(Candidate& candidate, const Selector& selector)
     OCTAVO_TRY(const std::uint64_t entries, statistics_.entries(*candidate.index));
     if (!candidate.index->ready(scope_.partition_id)) {
       const auto columns = static_cast<double>(candidate.bounds.columns_used);
-      candidate.rows = static_cast<std::uint64_t>(static_cast<double>(documents_) * std::pow(kUnbuiltShare, columns));
+      candidate.rows = static_cast<std::uint64_t>(static_cast<double>(documents_) * std::pow(unbuilt_share, columns));
       candidate.rows_exact = false;
       return {};
     }
@@ -124,7 +124,7 @@ void Planner::price(Candidate& candidate, const std::vector<Candidate>& candidat
     looks = true;
     looked_for = std::min(looked_for, static_cast<double>(other.rows));
   }
-  if (candidate.leaps.empty() && looks && looked_for < kSparedShare * rows) {
+  if (candidate.leaps.empty() && looks && looked_for < spared_share * rows) {
     candidate.most = 2 * key * rows + document * looked_for;
     each = candidate.most / rows;
   }

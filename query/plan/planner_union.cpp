@@ -11,7 +11,7 @@ namespace octavo::query {
 
 namespace {
 
-constexpr std::size_t kUnionBranchesMax = 16;
+constexpr std::size_t union_branches_max = 16;
 
 // Whether a union can be left for another plan: what it has returned must be recognised on later pages, too.
 bool can_be_left(const Plan& plan) {
@@ -30,7 +30,7 @@ std::vector<Selector> Planner::alternatives(const Selector& selector) {
       root.kind == Kind::conjunction ? std::span(root.children) : std::span(&root, 1);
   for (std::size_t i = 0; i < conditions.size(); ++i) {
     const std::vector<SelectorNode>& sides = conditions[i].children;
-    if (conditions[i].kind != Kind::disjunction || sides.size() < 2 || sides.size() > kUnionBranchesMax) continue;
+    if (conditions[i].kind != Kind::disjunction || sides.size() < 2 || sides.size() > union_branches_max) continue;
     std::vector<Selector> selectors;
     for (const SelectorNode& side : sides) {
       std::vector<SelectorNode> joined;

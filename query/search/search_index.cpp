@@ -19,8 +19,8 @@ namespace {
 
 // Limits of the documents whose fields are kept in memory before they are written to the files. They bound the memory
 // and the time between two changes of the index.
-constexpr std::size_t kPieceDocumentsMax = 256;
-constexpr std::size_t kPieceBytesMax = 8ULL << 20;
+constexpr std::size_t piece_documents_max = 256;
+constexpr std::size_t piece_bytes_max = 8ULL << 20;
 
 }  // namespace
 
@@ -74,7 +74,7 @@ Expected<bool> SearchIndex::read_some(std::span<const FeedDocument> documents,
                                       std::chrono::steady_clock::time_point until, Fields& some) {
   std::size_t bytes = 0;
   some.count = 0;
-  while (some.count < std::min(documents.size(), kPieceDocumentsMax) && bytes < kPieceBytesMax) {
+  while (some.count < std::min(documents.size(), piece_documents_max) && bytes < piece_bytes_max) {
     if (stopping_ && stopping_->load(std::memory_order_relaxed)) return fail(ErrorCode::overloaded, "");
     if (some.of.size() == some.count) some.of.emplace_back();
     auto& fields = some.of[some.count];

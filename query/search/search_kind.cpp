@@ -18,10 +18,10 @@ namespace {
 namespace json = boost::json;
 
 // Part of every identity. Change it whenever the stored format or the analysis changes.
-constexpr std::string_view kFormat = "octavo-search-2\n";
+constexpr std::string_view search_format = "octavo-search-2\n";
 
 std::string identity_of(std::string_view definition) {
-  return feed_index_identity(std::string(kFormat).append(definition));
+  return feed_index_identity(std::string(search_format).append(definition));
 }
 
 FeedIndexDefinition make_definition(std::string_view design, std::string_view name, bool partitioned,

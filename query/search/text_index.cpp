@@ -128,10 +128,10 @@ class TextFields final : public FieldSource {
   }
 
  private:
-  static constexpr int kDepthMax = 1000;  // documents are never deeper
+  static constexpr int depth_max = 1000;  // documents are never deeper
 
   void add_value(simdjson::dom::element value, std::vector<IndexedField>& fields, int depth) {
-    if (depth > kDepthMax) return;
+    if (depth > depth_max) return;
     const std::size_t size = path_.size();
     switch (value.type()) {
       case simdjson::dom::element_type::OBJECT: {

@@ -26,10 +26,10 @@ class DistinctEstimate {
   static DistinctEstimate from(std::string_view state);
 
  private:
-  static constexpr int kPrecision = 11;
-  static constexpr std::size_t kRegisters = std::size_t{1} << kPrecision;
-  static constexpr int kRankMax = 64 - kPrecision + 1;
-  std::array<std::uint8_t, kRegisters> ranks_{};
+  static constexpr int precision_bits = 11;
+  static constexpr std::size_t register_count = std::size_t{1} << precision_bits;
+  static constexpr int rank_max = 64 - precision_bits + 1;
+  std::array<std::uint8_t, register_count> ranks_{};
 };
 
 }  // namespace octavo::query::views

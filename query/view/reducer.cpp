@@ -20,11 +20,11 @@ namespace octavo::query::views {
 
 namespace {
 
-constexpr std::string_view kOverflowMember = "reduce_overflow_error";
+constexpr std::string_view overflow_member = "reduce_overflow_error";
 // CouchDB's reduce_limit_threshold and reduce_limit_ratio.
-constexpr std::size_t kOverflowBytesMin = 4906;
-constexpr std::size_t kOverflowRatio = 2;
-constexpr int kRankMax = 100;
+constexpr std::size_t overflow_bytes_min = 4906;
+constexpr std::size_t overflow_ratio = 2;
+constexpr int rank_max = 100;
 
 /// `_count`. The state is a varint.
 class CountReducer final : public Reducer {
@@ -191,9 +191,9 @@ class FunctionReducer final : public Reducer {
       return std::string("null");
     }
     const std::size_t input = keys.size() + values.size();
-    if (result->size() > kOverflowBytesMin && result->size() * kOverflowRatio > input) {
+    if (result->size() > overflow_bytes_min && result->size() * overflow_ratio > input) {
       std::string overflow = "{";
-      append_json_key(overflow, kOverflowMember);
+      append_json_key(overflow, overflow_member);
       append_json_string(overflow, fmt::format("Reduce output must shrink more rapidly: input size: {} output size: {}",
                                                input, result->size()));
       overflow += '}';
@@ -210,7 +210,7 @@ class FunctionReducer final : public Reducer {
 std::optional<std::size_t> rank_of(std::string_view text) {
   int count = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || count < 1 || count > kRankMax) {
+  if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || count < 1 || count > rank_max) {
     return std::nullopt;
   }
   return static_cast<std::size_t>(count);
@@ -219,8 +219,8 @@ std::optional<std::size_t> rank_of(std::string_view text) {
 }  // namespace
 
 std::optional<std::string> overflow_reason(std::string_view value) {
-  constexpr std::string_view kBegin = R"({"reduce_overflow_error":)";
-  if (!value.starts_with(kBegin)) return std::nullopt;
+  constexpr std::string_view overflow_start = R"({"reduce_overflow_error":)";
+  if (!value.starts_with(overflow_start)) return std::nullopt;
   const auto parsed = parse_json(value);
   if (!parsed || !parsed->is_object() || parsed->get_object().size() != 1) return std::nullopt;
   const auto& reason = parsed->get_object().begin()->value();

@@ -20,15 +20,15 @@ namespace {
 using simdjson::dom::element;
 using simdjson::dom::element_type;
 
-constexpr std::string_view kSumError =
+constexpr std::string_view sum_error_reason =
     "The _sum function requires that map values be numbers, arrays of numbers, or objects. Objects cannot be mixed "
     "with "
     "other data structures. Objects can be arbitrarily nested, provided that the values for all fields are themselves "
     "numbers, arrays of numbers, or objects.";
-constexpr std::string_view kBuiltInError = "builtin_reduce_error";
+constexpr std::string_view built_in_error = "builtin_reduce_error";
 // CouchDB's reduce_limit_threshold and reduce_limit_ratio.
-constexpr std::size_t kSumOverflowBytesMin = 4906;
-constexpr std::size_t kSumOverflowRatio = 2;
+constexpr std::size_t sum_overflow_bytes_min = 4906;
+constexpr std::size_t sum_overflow_ratio = 2;
 
 bool is_number(const element& value) {
   const auto type = value.type();
@@ -37,8 +37,8 @@ bool is_number(const element& value) {
 
 /// Parses an integer of so few digits that the sum of a block cannot overflow, which most values are.
 bool parse_small_whole(std::string_view text, std::int64_t& value) {
-  constexpr std::size_t kDigitsMax = 15;
-  if (text.empty() || text.size() > kDigitsMax) return false;
+  constexpr std::size_t digits_max = 15;
+  if (text.empty() || text.size() > digits_max) return false;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   return result.ec == std::errc{} && result.ptr == text.data() + text.size();
 }
@@ -232,15 +232,15 @@ class SumReducer final : public Reducer {
       if (value.type() == element_type::OBJECT) {
         // An error from a lower level is passed up unchanged.
         const auto error = value["error"].get_string();
-        if (error.error() == simdjson::SUCCESS && error.value_unsafe() == kBuiltInError) return std::string(text);
+        if (error.error() == simdjson::SUCCESS && error.value_unsafe() == built_in_error) return std::string(text);
       }
       auto added = add(std::move(total), value);
-      if (!added) return sum_error(kSumError, added.error().caused_by);
+      if (!added) return sum_error(sum_error_reason, added.error().caused_by);
       total = *std::move(added);
     }
     std::string json;
     append_sum(json, total);
-    if (json.size() > kSumOverflowBytesMin && json.size() * kSumOverflowRatio > input) {
+    if (json.size() > sum_overflow_bytes_min && json.size() * sum_overflow_ratio > input) {
       return sum_error(
           fmt::format("Reduce output must shrink more rapidly: input size: {} output size: {}", input, json.size()),
           {});
@@ -350,28 +350,28 @@ class StatsReducer final : public Reducer {
     return statistics(states.size(), [&](std::size_t i) { return states[i]; });
   }
   Expected<std::string> finish(std::string_view state) const override {
-    if (state.starts_with(kFailed)) {
+    if (state.starts_with(failed_mark)) {
       return fail(ErrorCode::function_failed, std::string(state.substr(1)), "invalid_value");
     }
     return std::string(state);
   }
 
  private:
-  static constexpr char kFailed = '!';  // first byte of a failed state; the reason follows
+  static constexpr char failed_mark = '!';  // first byte of a failed state; the reason follows
 
   template <class ValueAt>
   static Expected<std::string> statistics(std::size_t count, ValueAt value_at) {
     std::optional<StatisticsState> all;
     for (std::size_t i = 0; i < count; ++i) {
       const std::string_view text = value_at(i);
-      if (text.starts_with(kFailed)) return std::string(text);
+      if (text.starts_with(failed_mark)) return std::string(text);
       OCTAVO_TRY(const element value, value_reader().read(text));
       auto one = statistics_of(value);
-      if (!one) return kFailed + one.error();
+      if (!one) return failed_mark + one.error();
       if (!all) {
         all = *std::move(one);
       } else if (!merge_statistics(*all, *one)) {
-        return kFailed +
+        return failed_mark +
                fmt::format("The _stats function requires that map values be numbers or arrays of numbers, not '{}'",
                            text);
       }

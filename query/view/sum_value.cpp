@@ -68,10 +68,10 @@ void ReducedNumber::append_to(std::string& json) const {
 void append_json_double(std::string& json, double value) {
   // Sums of huge numbers may exceed the range of JSON parsers.
   if (!std::isfinite(value)) value = std::copysign(1.7976931348623157e308, value);
-  constexpr double kFixedMin = 1e-6;
-  constexpr double kFixedEnd = 1e21;
+  constexpr double fixed_min = 1e-6;
+  constexpr double fixed_end = 1e21;
   const double size = std::abs(value);
-  const bool fixed = size == 0 || (size >= kFixedMin && size < kFixedEnd);
+  const bool fixed = size == 0 || (size >= fixed_min && size < fixed_end);
   std::array<char, 64> buffer;
   const auto format = fixed ? std::chars_format::fixed : std::chars_format::scientific;
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, format).ptr;

@@ -13,10 +13,10 @@ namespace octavo::query::views {
 
 namespace {
 
-constexpr std::size_t kBlockChildren = 64;
-constexpr std::size_t kBlockChildrenMax = 128;
-constexpr std::size_t kBlockChildrenMin = 16;
-constexpr std::size_t kMergedChildrenMax = 96;
+constexpr std::size_t block_children = 64;
+constexpr std::size_t block_children_max = 128;
+constexpr std::size_t block_children_min = 16;
+constexpr std::size_t merged_children_max = 96;
 
 /// An entry of the summaries tree, or a row as the child of a block of level 1.
 struct Block {
@@ -72,7 +72,7 @@ class SummaryUpdate {
   /// `touched`: the changed, created and removed children, in order. Returns the touched blocks for the level above.
   template <class Touched>
   Expected<std::set<std::string>> run(std::uint8_t level, const Touched& touched) {
-    OCTAVO_ASSERT(level >= 1 && level <= kLevels);
+    OCTAVO_ASSERT(level >= 1 && level <= level_max);
     std::set<std::string> starts;
     {
       storage::LongKeyCursor cursor(transaction_, trees_.summaries);
@@ -102,9 +102,9 @@ class SummaryUpdate {
       if (start == prefix_ && next) return put(level, Block{start, 0, 0, {}}, changed);
       return remove(level, start, changed);
     }
-    if (blocks.size() == 1 && blocks[0].children < kBlockChildrenMin && start != prefix_) {
+    if (blocks.size() == 1 && blocks[0].children < block_children_min && start != prefix_) {
       const auto before = block_before(level, start);
-      if (before && before->children + blocks[0].children <= kMergedChildrenMax) {
+      if (before && before->children + blocks[0].children <= merged_children_max) {
         starts.insert(before->start);
         return remove(level, start, changed);
       }
@@ -132,8 +132,8 @@ class SummaryUpdate {
 
   // The number of children for the next block if `left` children remain.
   static std::size_t share(std::size_t left, bool first) {
-    if (first && left <= kBlockChildrenMax) return left;
-    return left < 2 * kBlockChildren ? (left <= kMergedChildrenMax ? left : left / 2) : kBlockChildren;
+    if (first && left <= block_children_max) return left;
+    return left < 2 * block_children ? (left <= merged_children_max ? left : left / 2) : block_children;
   }
 
   Expected<std::vector<Block>> blocks_of_rows(const std::string& start, const std::optional<std::string>& next) const {
@@ -215,12 +215,12 @@ class SummaryUpdate {
 
 void RowBatch::add(const ViewRow& row) {
   rows_.push_back(row);
-  if (row.row_key.size() <= storage::long_key::kPrefixBytes) return;
+  if (row.row_key.size() <= storage::long_key::prefix_bytes) return;
   auto& stored = *long_keys_.emplace_back(std::make_unique<std::string>(row.row_key));
   auto& kept = rows_.back();
   kept.row_key = stored;
   kept.escaped_id =
-      kept.row_key.substr(kept.row_key.size() - kOrdinalBytes - row.escaped_id.size(), row.escaped_id.size());
+      kept.row_key.substr(kept.row_key.size() - ordinal_bytes - row.escaped_id.size(), row.escaped_id.size());
 }
 
 void RowBatch::clear() {
@@ -235,7 +235,7 @@ Expected<void> update_summaries(storage::WriteTransaction& transaction, const Su
   OCTAVO_ASSERT(changed.front().starts_with(view_prefix(view)) && changed.back().starts_with(view_prefix(view)));
   SummaryUpdate update(transaction, trees, view, reducer);
   OCTAVO_TRY(auto touched, update.run(1, changed));
-  for (std::uint8_t level = 2; level <= kLevels; ++level) {
+  for (std::uint8_t level = 2; level <= level_max; ++level) {
     OCTAVO_TRY(touched, update.run(level, touched));
   }
   return {};
@@ -278,8 +278,8 @@ std::uint64_t SummaryReader::count() const {
   std::uint64_t rows = 0;
   const std::string prefix = view_prefix(view_);
   storage::LongKeyCursor cursor(transaction_, trees_.summaries);
-  for (auto block = read_block(cursor.seek(entry_key(kLevels, prefix)), kLevels, prefix); block;
-       block = read_block(cursor.next(), kLevels, prefix)) {
+  for (auto block = read_block(cursor.seek(entry_key(level_max, prefix)), level_max, prefix); block;
+       block = read_block(cursor.next(), level_max, prefix)) {
     rows += block->rows;
   }
   return rows;
@@ -300,9 +300,9 @@ std::uint64_t SummaryReader::rank(std::string_view key) const {
   }
   // Sum the siblings before the block in its parent, before the parent in its own parent, and so on.
   std::string at = first->start;
-  for (std::uint8_t level = 1; level <= kLevels; ++level) {
+  for (std::uint8_t level = 1; level <= level_max; ++level) {
     std::string from = prefix;
-    if (level < kLevels) {
+    if (level < level_max) {
       const auto parent = entry_at_or_before(static_cast<std::uint8_t>(level + 1), at);
       if (parent) from = parent->start;
     }
@@ -319,7 +319,7 @@ std::uint64_t SummaryReader::rank(std::string_view key) const {
 std::optional<std::string> SummaryReader::at(std::uint64_t rank) const {
   const std::string prefix = view_prefix(view_);
   std::string from = prefix;
-  for (std::uint8_t level = kLevels; level >= 1; --level) {
+  for (std::uint8_t level = level_max; level >= 1; --level) {
     storage::LongKeyCursor cursor(transaction_, trees_.summaries);
     auto block = read_block(cursor.seek(entry_key(level, from)), level, prefix);
     for (; block && rank >= block->rows; block = read_block(cursor.next(), level, prefix)) rank -= block->rows;
@@ -349,7 +349,7 @@ Expected<void> SummaryReader::reduce_rows(std::string_view low, std::string_view
     const auto row = read_row(entry->key, entry->value);
     if (!row) return damaged();
     batch.add(*row);
-    if (batch.size() == kBlockChildrenMax) OCTAVO_TRY_VOID(flush());
+    if (batch.size() == block_children_max) OCTAVO_TRY_VOID(flush());
   }
   return flush();
 }
@@ -358,7 +358,7 @@ Expected<void> SummaryReader::reduce_rows(std::string_view low, std::string_view
 Expected<void> SummaryReader::reduce_blocks(std::uint8_t level, std::string_view low, std::string_view high,
                                             std::vector<std::string>& states) const {
   if (low >= high) return {};
-  OCTAVO_ASSERT(level >= 1 && level <= kLevels);
+  OCTAVO_ASSERT(level >= 1 && level <= level_max);
   const std::string prefix = view_prefix(view_);
   const auto take = [&](std::string_view from, std::string_view to) {
     storage::LongKeyCursor cursor(transaction_, trees_.summaries);
@@ -367,7 +367,7 @@ Expected<void> SummaryReader::reduce_blocks(std::uint8_t level, std::string_view
       if (block->rows > 0) states.push_back(std::move(block->state));
     }
   };
-  if (level == kLevels) {
+  if (level == level_max) {
     take(low, high);
     return {};
   }
@@ -446,7 +446,7 @@ Expected<std::optional<std::string>> check_summaries(const storage::Transaction&
       ++rows;
     }
   }
-  for (std::uint8_t level = 1; level <= kLevels; ++level) {
+  for (std::uint8_t level = 1; level <= level_max; ++level) {
     std::uint64_t counted = 0;
     bool first = true;
     storage::LongKeyCursor cursor(transaction, trees.summaries);

@@ -16,7 +16,7 @@
 /// Summaries of the rows of views. CouchDB's trees store them in their nodes; LMDB has no place for them there.
 ///
 /// The rows of a view are divided into blocks of about 64 rows, these blocks of level 1 into blocks of about 64 blocks,
-/// and so on up to level kLevels. A block stores its number of rows and, in a view with a reduce function, their
+/// and so on up to level level_max. A block stores its number of rows and, in a view with a reduce function, their
 /// reduction.
 ///
 /// Format (summaries of views):
@@ -31,7 +31,7 @@
 /// entries per level, independent of the number of rows.
 namespace octavo::query::views {
 
-inline constexpr std::uint8_t kLevels = 4;  // a block of the highest level has 64^4 rows; larger views have several
+inline constexpr std::uint8_t level_max = 4;  // a block of the highest level has 64^4 rows; larger views have several
 
 struct SummaryTrees {
   storage::Tree rows;

@@ -14,7 +14,7 @@ namespace {
 namespace json = boost::json;
 
 // Version of the formats of rows, summaries and reductions. A new version rebuilds all views.
-constexpr int kFormatVersion = 1;
+constexpr int format_version = 1;
 
 std::optional<std::string> string_member(const json::object& object, std::string_view name) {
   const auto* value = object.if_contains(name);
@@ -42,7 +42,7 @@ std::string ViewGroupDefinition::content() const {
     if (source.reduce) one["reduce"] = *source.reduce;
     sources.push_back(std::move(one));
   }
-  return json::serialize(json::object{{"format", kFormatVersion},
+  return json::serialize(json::object{{"format", format_version},
                                       {"collation", options.raw_collation ? "raw" : collation_version()},
                                       {"raw", options.raw_collation},
                                       {"include_design", options.include_design},

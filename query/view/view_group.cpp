@@ -18,17 +18,17 @@ namespace octavo::query::views {
 
 namespace {
 
-constexpr std::uint8_t kGroupStateVersion = 1;
-constexpr std::string_view kGroupStateKey = "state";
-constexpr std::size_t kMetaTree = 3;
+constexpr std::uint8_t group_state_version = 1;
+constexpr std::string_view group_state_key = "state";
+constexpr std::size_t meta_tree = 3;
 // A checkpoint that advances without any change to the rows is written only after this many changes. After a crash,
 // those changes are processed again without effect.
-constexpr storage::Sequence kUnstoredChanges = 50'000;
+constexpr storage::Sequence unstored_changes = 50'000;
 // Rows of a batch are kept in memory until they are written: about this many bytes, plus those of the documents being
 // mapped.
-constexpr std::size_t kRowBytesMax = 64ULL << 20;
+constexpr std::size_t row_bytes_max = 64ULL << 20;
 // A thread keeps an output buffer up to this size for the next document.
-constexpr std::size_t kOutputBytesKept = 1ULL << 20;
+constexpr std::size_t output_bytes_kept = 1ULL << 20;
 
 storage::Store::Options store_options_of(const FeedIndexOptions& options) {
   storage::Store::Options store;
@@ -51,9 +51,9 @@ std::vector<std::string_view> split_keys(std::string_view stored) {
 
 /// True if every parser is certain to accept `json`, which JSON.stringify produced.
 bool is_plain(std::string_view json) {
-  constexpr std::ptrdiff_t kPlainDepthMax = 100;
+  constexpr std::ptrdiff_t plain_depth_max = 100;
   const auto opens = [](char c) { return c == '[' || c == '{'; };
-  return json.find("\\ud") == std::string_view::npos && std::ranges::count_if(json, opens) <= kPlainDepthMax;
+  return json.find("\\ud") == std::string_view::npos && std::ranges::count_if(json, opens) <= plain_depth_max;
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
   std::optional<std::string> state;
   {
     OCTAVO_TRY(const storage::ReadTransaction transaction, store_.read());
-    OCTAVO_TRY(const auto stored, transaction.get(store_.tree(kMetaTree), kGroupStateKey));
+    OCTAVO_TRY(const auto stored, transaction.get(store_.tree(meta_tree), group_state_key));
     if (stored) state = *stored;
   }
   if (!state) return {};
@@ -125,7 +125,7 @@ Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
   const std::uint8_t version = reader.u8();
   const storage::Sequence checkpoint = reader.u64();
   const std::uint64_t purge_count = reader.u64();
-  if (!reader.ok() || version != kGroupStateVersion || checkpoint > last_sequence) {
+  if (!reader.ok() || version != group_state_version || checkpoint > last_sequence) {
     spdlog::warn("the views in {} know changes that the database has lost: they are rebuilt", options_.folder.string());
     return store_.create_again();
   }
@@ -192,7 +192,7 @@ Expected<std::vector<ViewGroup::Row>> ViewGroup::rows_of(const FeedDocument& doc
     rows.push_back(std::move(row));
   }
   std::ranges::sort(rows, {}, &Row::key);
-  if (output.text.capacity() > kOutputBytesKept) output = {};
+  if (output.text.capacity() > output_bytes_kept) output = {};
   return rows;
 }
 
@@ -208,7 +208,7 @@ Expected<std::size_t> ViewGroup::apply(const FeedChanges& given) {
   };
   const auto until = std::chrono::steady_clock::now() + apply_time;
   const auto enough = [&] {
-    return bytes.load(std::memory_order_relaxed) >= kRowBytesMax || std::chrono::steady_clock::now() >= until;
+    return bytes.load(std::memory_order_relaxed) >= row_bytes_max || std::chrono::steady_clock::now() >= until;
   };
   OCTAVO_TRY(const std::size_t count, work_in_parallel(given.alone ? nullptr : options_.pool, documents.size(),
                                                        *options_.stopping, map_one, enough));
@@ -217,7 +217,7 @@ Expected<std::size_t> ViewGroup::apply(const FeedChanges& given) {
   const auto checkpoint = std::max(given.checkpoint_after(count), checkpoint_.load(std::memory_order_acquire));
   OCTAVO_ASSERT(stored_checkpoint_ <= checkpoint);
   OCTAVO_TRY(const bool effective, has_effect(changes));
-  if (effective || checkpoint - stored_checkpoint_ > kUnstoredChanges) {
+  if (effective || checkpoint - stored_checkpoint_ > unstored_changes) {
     OCTAVO_TRY_VOID(write(changes, checkpoint, purge_count_.load(std::memory_order_acquire)));
   }
   checkpoint_.store(checkpoint, std::memory_order_release);
@@ -305,10 +305,10 @@ Expected<void> ViewGroup::put_state(storage::WriteTransaction& transaction, stor
                                     std::uint64_t purge_count) const {
   std::string state;
   ByteWriter writer(state);
-  writer.u8(kGroupStateVersion);
+  writer.u8(group_state_version);
   writer.u64(checkpoint);
   writer.u64(purge_count);
-  return transaction.put(store_.tree(kMetaTree), kGroupStateKey, state);
+  return transaction.put(store_.tree(meta_tree), group_state_key, state);
 }
 
 Expected<void> ViewGroup::remove(std::vector<std::string> gone, std::uint64_t purge_count) {

@@ -48,9 +48,9 @@ std::optional<ViewRow> read_row(std::string_view row_key, std::string_view row_v
   ViewRow row;
   row.key = reader.sized_bytes();
   row.value = reader.rest();
-  if (!reader.ok() || id_bytes < 2 || row_key.size() < id_bytes + kOrdinalBytes) return std::nullopt;
+  if (!reader.ok() || id_bytes < 2 || row_key.size() < id_bytes + ordinal_bytes) return std::nullopt;
   row.row_key = row_key;
-  row.escaped_id = row_key.substr(row_key.size() - kOrdinalBytes - id_bytes, id_bytes);
+  row.escaped_id = row_key.substr(row_key.size() - ordinal_bytes - id_bytes, id_bytes);
   return row;
 }
 

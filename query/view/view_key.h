@@ -25,7 +25,7 @@
 /// `sort_key`: see query/collation/sort_key.h; in order `raw` with `"collation": "raw"`, else `icu`.
 namespace octavo::query::views {
 
-inline constexpr std::size_t kOrdinalBytes = 4;
+inline constexpr std::size_t ordinal_bytes = 4;
 
 /// Precondition: `element` has this type.
 inline simdjson::dom::array array_of(const simdjson::dom::element& element) {

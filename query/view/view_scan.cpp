@@ -14,7 +14,7 @@ namespace octavo::query::views {
 namespace {
 
 // Groups of up to this many rows are reduced without the summaries.
-constexpr std::size_t kDirectRowsMax = 256;
+constexpr std::size_t direct_rows_max = 256;
 
 std::unexpected<Error> damaged_row() {
   return fail(ErrorCode::corrupted, "A row of a view is damaged.");
@@ -293,14 +293,14 @@ Expected<std::vector<std::string>> ReduceScan::states_of(const storage::ReadTran
   {
     storage::LongKeyCursor cursor(transaction, group_->trees().rows);
     auto entry = cursor.seek(low);
-    for (; entry && entry->key < high && batch.size() <= kDirectRowsMax; entry = cursor.next()) {
+    for (; entry && entry->key < high && batch.size() <= direct_rows_max; entry = cursor.next()) {
       const auto row = read_row(entry->key, entry->value);
       if (!row) return damaged_row();
       batch.add(*row);
     }
   }
   std::vector<std::string> states;
-  if (batch.size() <= kDirectRowsMax) {
+  if (batch.size() <= direct_rows_max) {
     OCTAVO_TRY(auto state, reducer.reduce(batch.rows()));
     states.push_back(std::move(state));
     return states;

@@ -10,9 +10,9 @@ namespace octavo::query {
 
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
-constexpr std::uint8_t kVersionWithTurns = 2;
-constexpr std::uint8_t kVersionWithIndexes = 3;
+constexpr std::uint8_t version_without_turns = 1;
+constexpr std::uint8_t version_with_turns = 2;
+constexpr std::uint8_t version_with_indexes = 3;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ std::string Bookmark::encode() const {
   const bool has_indexes =
       !index.empty() || std::ranges::any_of(left, [](const Left& one) { return !one.index.empty(); });
   const bool has_turns = has_indexes || spent > 0 || !left.empty();
-  writer.u8(has_indexes ? kVersionWithIndexes : has_turns ? kVersionWithTurns : kVersion);
+  writer.u8(has_indexes ? version_with_indexes : has_turns ? version_with_turns : version_without_turns);
   writer.u8(static_cast<std::uint8_t>(kind));
   writer.varint(branch);
   writer.sized_bytes(identity);
@@ -48,7 +48,7 @@ std::optional<Bookmark> Bookmark::decode(std::string_view text) {
   if (!bytes) return std::nullopt;
   ByteReader reader(*bytes);
   const std::uint8_t version = reader.u8();
-  if (version < kVersion || version > kVersionWithIndexes) return std::nullopt;
+  if (version < version_without_turns || version > version_with_indexes) return std::nullopt;
   Bookmark bookmark;
   bookmark.kind = static_cast<Kind>(reader.u8());
   switch (bookmark.kind) {
@@ -63,7 +63,7 @@ std::optional<Bookmark> Bookmark::decode(std::string_view text) {
   bookmark.branch = reader.varint();
   bookmark.identity = reader.sized_bytes();
   bookmark.key = reader.sized_bytes();
-  if (version >= kVersionWithTurns) {
+  if (version >= version_with_turns) {
     bookmark.spent = reader.varint();
     const std::uint64_t count = reader.varint();
     if (!reader.ok() || count > left_max) return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<Bookmark> Bookmark::decode(std::string_view text) {
       one.key = reader.sized_bytes();
     }
   }
-  if (version >= kVersionWithIndexes) {
+  if (version >= version_with_indexes) {
     bookmark.index = reader.sized_bytes();
     for (Left& one : bookmark.left) one.index = reader.sized_bytes();
   }

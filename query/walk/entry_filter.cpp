@@ -4,15 +4,15 @@ namespace octavo::query {
 
 namespace {
 
-// After kLooksToLearn lookups, filtering continues only if one lookup in kSparedMin has avoided loading a document.
-constexpr std::uint64_t kLooksToLearn = 32;
-constexpr std::uint64_t kSparedMin = 3;
+// After looks_to_learn lookups, filtering continues only if one lookup in spared_min has avoided loading a document.
+constexpr std::uint64_t looks_to_learn = 32;
+constexpr std::uint64_t spared_min = 3;
 
 }  // namespace
 
 Expected<bool> EntryFilter::passes(const IndexReader& reader, std::string_view document_id,
                                    std::uint64_t& keys_examined) {
-  if (filters_.empty() || (looked_ >= kLooksToLearn && spared_ * kSparedMin < looked_)) return true;
+  if (filters_.empty() || (looked_ >= looks_to_learn && spared_ * spared_min < looked_)) return true;
   ++looked_;
   for (const EntryCondition& condition : filters_) {
     OCTAVO_TRY(const bool has, has_one(reader, condition, document_id, keys_examined));

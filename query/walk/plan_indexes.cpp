@@ -9,7 +9,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::minutes kUpdatePatience{5};
+constexpr std::chrono::minutes update_patience{5};
 
 // Calls `visit` with each global index that the plans read, until it returns true; returns whether it did.
 template <class Visit>
@@ -76,7 +76,7 @@ Task<Expected<void>> wait_for_indexes(MangoIndexes& indexes, std::shared_ptr<con
     auto current = indexes.is_current(*index, now);
     if (!current) co_return std::unexpected(current.error());
     if (*current) continue;
-    auto waited = co_await indexes.wait_until_current(index, now, Clock::now() + kUpdatePatience);
+    auto waited = co_await indexes.wait_until_current(index, now, Clock::now() + update_patience);
     if (!waited) co_return waited;
   }
   co_return Expected<void>{};

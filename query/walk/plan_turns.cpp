@@ -9,15 +9,15 @@ namespace octavo::query {
 
 namespace {
 
-constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-constexpr double kBudgetMin = 1;       // RU
-constexpr double kHopefulShare = 0.5;  // of the bound, for a walk that is expected to cost less
-constexpr double kDoubtfulShare = 0.25;
-constexpr double kNearlyDoneShare = 0.25;  // of the bound, each time that it is expected to fill the page of a walk
-constexpr double kOthersShare = 0.5;       // of the bound, for all plans but the surest together
-constexpr double kEarlyShare = 0.25;       // of a turn, for the others until the first has cost what was expected of it
-constexpr double kTurnGrowth = 1.5;
-constexpr double kTurnsToJoin = 16;
+constexpr double unlimited_budget = std::numeric_limits<double>::infinity();
+constexpr double budget_min = 1;       // RU
+constexpr double hopeful_share = 0.5;  // of the bound, for a walk that is expected to cost less
+constexpr double doubtful_share = 0.25;
+constexpr double nearly_done_share = 0.25;  // of the bound, each time that it is expected to fill the page of a walk
+constexpr double other_plans_share = 0.5;   // of the bound, for all plans but the surest together
+constexpr double early_share = 0.25;  // of a turn, for the others until the first has cost what was expected of it
+constexpr double turn_growth = 1.5;
+constexpr double turns_to_join = 16;
 
 }  // namespace
 
@@ -29,13 +29,13 @@ PlanTurns::PlanTurns(std::span<const Plan> plans, std::size_t sure, std::vector<
   for (std::size_t i = 0; i < spent_.size(); ++i) {
     if (i != sure_) others_ += spent_[i];
   }
-  hoped_ = std::max(kBudgetMin, expected_[0]);
-  round_ = kBudgetMin;
+  hoped_ = std::max(budget_min, expected_[0]);
+  round_ = budget_min;
   if (expected_.size() == 1) {
-    allowed_ = kUnlimited;
+    allowed_ = unlimited_budget;
   } else if (sure_sorts_) {
-    const double share = expected_[0] < bound_ ? kHopefulShare : kDoubtfulShare;
-    allowed_ = std::max(kBudgetMin, share * bound_);
+    const double share = expected_[0] < bound_ ? hopeful_share : doubtful_share;
+    allowed_ = std::max(budget_min, share * bound_);
     if (spent_[0] >= allowed_) end_turn(spent_[0]);
   } else {
     begin_turn();
@@ -43,7 +43,7 @@ PlanTurns::PlanTurns(std::span<const Plan> plans, std::size_t sure, std::vector<
 }
 
 bool PlanTurns::takes_part(std::size_t plan) const {
-  return plan == 0 || plan == sure_ || expected_[plan] <= kTurnsToJoin * round_;
+  return plan == 0 || plan == sure_ || expected_[plan] <= turns_to_join * round_;
 }
 
 // Selects the next plan, from the current one on, that may still read.
@@ -51,17 +51,17 @@ void PlanTurns::begin_turn() {
   while (true) {
     for (; current_ < expected_.size(); ++current_) {
       if (!takes_part(current_)) continue;
-      const double left = kOthersShare * bound_ - others_;
-      const double turn = current_ > 0 && round_ < hoped_ ? kEarlyShare * round_ : round_;
+      const double left = other_plans_share * bound_ - others_;
+      const double turn = current_ > 0 && round_ < hoped_ ? early_share * round_ : round_;
       if (current_ == sure_) {
-        allowed_ = left <= 0 ? kUnlimited : turn;
+        allowed_ = left <= 0 ? unlimited_budget : turn;
       } else {
         allowed_ = std::min(turn, spent_[current_] + left);
       }
       if (allowed_ > spent_[current_]) return;
     }
     current_ = 0;
-    round_ *= kTurnGrowth;
+    round_ *= turn_growth;
   }
 }
 
@@ -70,13 +70,13 @@ bool PlanTurns::end_turn(double spent, double found) {
   const std::size_t before = current_;
   if (sure_sorts_) {
     // At the rate of rows so far, the larger budget would fill the page.
-    const double more = std::min(spent + kNearlyDoneShare * bound_, bound_);
+    const double more = std::min(spent + nearly_done_share * bound_, bound_);
     if (spent < more && spent <= found * more) {
       allowed_ = more;
       return false;
     }
     current_ = sure_;
-    allowed_ = kUnlimited;
+    allowed_ = unlimited_budget;
     return current_ != before;
   }
   if (current_ != sure_) others_ += std::max(0.0, spent - spent_[current_]);
@@ -87,7 +87,7 @@ bool PlanTurns::end_turn(double spent, double found) {
 }
 
 void PlanTurns::stay() {
-  allowed_ = kUnlimited;
+  allowed_ = unlimited_budget;
 }
 
 bool fits_charge(const Plan& plan, double charge_max, double base) {

@@ -13,21 +13,22 @@ namespace octavo::query {
 namespace {
 
 // If there are more ranges, this many evenly spread ones are examined.
-constexpr std::size_t kRangesLookedAtMax = 32;
-// If a size is unknown, at most kRowsCountedMax rows are counted; if there are more, kUncountedShare of all is assumed.
-constexpr std::size_t kRowsCountedMax = 1'024;
-constexpr double kUncountedShare = 0.1;
+constexpr std::size_t ranges_looked_at_max = 32;
+// If a size is unknown, at most rows_counted_max rows are counted; if there are more, uncounted_share of all is
+// assumed.
+constexpr std::size_t rows_counted_max = 1'024;
+constexpr double uncounted_share = 0.1;
 
 Expected<RowCount> count_rows(IndexReader& reader, const KeyRange& range, std::uint64_t all) {
   RowCount count;
   IndexPosition position;
-  std::size_t rows_left = kRowsCountedMax;
+  std::size_t rows_left = rows_counted_max;
   OCTAVO_TRY(const auto state,
              walk_index(reader, {&range, 1}, false, position, rows_left, std::chrono::steady_clock::time_point::max(),
                         count.rows, [](const storage::KeyValue&) -> Expected<WalkStep> { return WalkStep::next; }));
   if (state == partitioning::ScanState::done) return count;
   count.exact = false;
-  count.rows = std::max(count.rows, static_cast<std::uint64_t>(kUncountedShare * static_cast<double>(all)));
+  count.rows = std::max(count.rows, static_cast<std::uint64_t>(uncounted_share * static_cast<double>(all)));
   return count;
 }
 
@@ -72,7 +73,7 @@ Expected<std::uint64_t> StorageStatistics::entries(const IndexView& index) {
 
 Expected<RowCount> StorageStatistics::size(const IndexView& index, std::span<const KeyRange> ranges) {
   OCTAVO_TRY(IndexReader reader, IndexReader::open(database_, index, {partition_key_, partition_id_}));
-  const std::size_t looked_at = std::min(ranges.size(), kRangesLookedAtMax);
+  const std::size_t looked_at = std::min(ranges.size(), ranges_looked_at_max);
   RowCount sum;
   for (std::size_t i = 0; i < looked_at; ++i) {
     const KeyRange& range = ranges[i * ranges.size() / looked_at];
@@ -150,7 +151,7 @@ Expected<RowCount> StorageStatistics::size_of_ids(const IdRange& range) {
       return {};
     }
     OCTAVO_TRY(const auto statistics, snapshot.statistics());
-    sum.rows += static_cast<std::uint64_t>(kUncountedShare * static_cast<double>(statistics.document_count));
+    sum.rows += static_cast<std::uint64_t>(uncounted_share * static_cast<double>(statistics.document_count));
     return {};
   };
   if (!partition_key_.empty()) {

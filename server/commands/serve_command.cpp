@@ -32,7 +32,7 @@ namespace octavo::server {
 namespace {
 
 // Time to close the engine, after the time for running requests.
-constexpr std::chrono::milliseconds kClosingTime{4'000};
+constexpr std::chrono::milliseconds closing_time{4'000};
 
 // Lowers settings to the limits of the system: smaller limits are better than failures later.
 config::Settings fitted_to_system(const config::Settings& wanted) {
@@ -184,7 +184,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   const MemoryTrimmer memory_trimmer;
   const int signal = shutdown_signal.wait(Reloading(wanted, reload, server, **authenticator));
   // Before anything that may wait, such as a write to the log.
-  deadline.emplace(settings.shutdown_timeout_ms + kClosingTime);
+  deadline.emplace(settings.shutdown_timeout_ms + closing_time);
   spdlog::info("signal {}: finishing what runs, at most {} ms", signal, settings.shutdown_timeout_ms.count());
   const bool in_time = server.stop();
   query::javascript::stop_all_calls();

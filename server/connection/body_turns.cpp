@@ -11,9 +11,9 @@ namespace octavo::server {
 namespace asio = boost::asio;
 namespace {
 
-constexpr std::chrono::milliseconds kLookAgainAfter{2};
+constexpr std::chrono::milliseconds look_again_after{2};
 /// Limit of bodies examined to find those with less left to read.
-constexpr std::size_t kLookedAtMax = 64;
+constexpr std::size_t looked_at_max = 64;
 
 }  // namespace
 
@@ -48,10 +48,10 @@ void BodyTurns::give_turn() {
 
 bool BodyTurns::must_hold_back(Body& next) {
   const auto now = Clock::now();
-  const bool hold = bytes_.in_hand.load(std::memory_order_relaxed) >= kInHandBytesMax ||
-                    (bytes_.held.load(std::memory_order_relaxed) >= kHeldBytesFew && few_come_before(next, now));
+  const bool hold = bytes_.in_hand.load(std::memory_order_relaxed) >= in_hand_bytes_max ||
+                    (bytes_.held.load(std::memory_order_relaxed) >= few_held_bytes && few_come_before(next, now));
   if (hold && !held_back_since_) held_back_since_ = now;
-  if (hold && now - *held_back_since_ < kHoldMax) return true;
+  if (hold && now - *held_back_since_ < hold_max) return true;
   held_back_since_.reset();
   next.last_turn_ = now;
   return false;
@@ -61,8 +61,8 @@ bool BodyTurns::few_come_before(const Body& next, Clock::time_point now) const {
   std::size_t looked_at = 0;
   std::size_t moving = 0;
   for (const Body& body : reading_) {
-    if (&body == &next || ++looked_at > kLookedAtMax) return false;
-    if (now - body.last_turn_ <= kMovingWithin && ++moving >= kFew) return true;
+    if (&body == &next || ++looked_at > looked_at_max) return false;
+    if (now - body.last_turn_ <= moving_within && ++moving >= few_bodies) return true;
   }
   return false;
 }
@@ -71,7 +71,7 @@ bool BodyTurns::few_come_before(const Body& next, Clock::time_point now) const {
 void BodyTurns::look_again_later() {
   turn_planned_ = true;
   until_memory_suffices([this] {
-    timer_->expires_after(kLookAgainAfter);
+    timer_->expires_after(look_again_after);
     timer_->async_wait([this](const boost::system::error_code& ended) {
       if (!ended) give_turn();
     });

@@ -34,14 +34,14 @@ class BodyTurns {
 
  public:
   /// So many bytes in hand keep the workers and the disk busy: no body is read until there are fewer.
-  static constexpr std::uint64_t kInHandBytesMax = std::uint64_t{48} << 20;
-  /// While more bytes are held, only the first kFew bodies are read.
-  static constexpr std::uint64_t kHeldBytesFew = std::uint64_t{256} << 20;
-  static constexpr std::size_t kFew = 8;
+  static constexpr std::uint64_t in_hand_bytes_max = std::uint64_t{48} << 20;
+  /// While more bytes are held, only the first few_bodies bodies are read.
+  static constexpr std::uint64_t few_held_bytes = std::uint64_t{256} << 20;
+  static constexpr std::size_t few_bodies = 8;
   /// One body is read nevertheless after this time, because requests in hand may take long.
-  static constexpr std::chrono::milliseconds kHoldMax{100};
+  static constexpr std::chrono::milliseconds hold_max{100};
   /// A body that has received nothing for this long does not hold others back.
-  static constexpr std::chrono::milliseconds kMovingWithin{500};
+  static constexpr std::chrono::milliseconds moving_within{500};
 
   BodyTurns(boost::asio::io_context& context, const BodyBytes& bytes)
       : context_(context), bytes_(bytes), timer_(context) {}

@@ -7,11 +7,11 @@ namespace octavo::server {
 namespace {
 
 /// For the catalog, event queues, listeners, logs, and folders being synced or listed.
-constexpr std::size_t kDescriptorsOfServer = 64;
+constexpr std::size_t descriptors_of_server = 64;
 /// LMDB opens the data file, the lock file, and the data file again for synchronous writes.
-constexpr std::size_t kDescriptorsOfPartition = 3;
-constexpr std::size_t kRejectedLingeringMax = 256;
-constexpr std::size_t kDescriptorsPerRejected = 8;
+constexpr std::size_t descriptors_of_partition = 3;
+constexpr std::size_t rejected_lingering_limit = 256;
+constexpr std::size_t descriptors_per_rejected = 8;
 
 }  // namespace
 
@@ -28,14 +28,14 @@ std::size_t descriptor_limit() {
 }
 
 std::size_t rejected_lingering_max(std::size_t descriptors) {
-  return std::clamp<std::size_t>(descriptors / kDescriptorsPerRejected, 1, kRejectedLingeringMax);
+  return std::clamp<std::size_t>(descriptors / descriptors_per_rejected, 1, rejected_lingering_limit);
 }
 
 bool fit_to_descriptors(config::Settings& settings, std::size_t descriptors) {
   // At most a quarter for partitions, and some more because the janitor closes one only after the next is opened.
-  const std::size_t partitions_max = std::max<std::size_t>(4, descriptors / 4 / kDescriptorsOfPartition);
+  const std::size_t partitions_max = std::max<std::size_t>(4, descriptors / 4 / descriptors_of_partition);
   const std::size_t partitions = std::min(settings.open_partitions_max, partitions_max);
-  const std::size_t taken = kDescriptorsOfServer + (partitions + partitions / 4) * kDescriptorsOfPartition +
+  const std::size_t taken = descriptors_of_server + (partitions + partitions / 4) * descriptors_of_partition +
                             rejected_lingering_max(descriptors);
   const std::size_t connections = std::min(settings.connections_max, descriptors > taken ? descriptors - taken : 1);
   const bool lowered = partitions < settings.open_partitions_max || connections < settings.connections_max;

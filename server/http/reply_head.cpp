@@ -34,7 +34,7 @@ Own classify(std::string_view name) {
   }
 }
 
-constexpr std::array<bool, 256> kTokenCharacters = [] {
+constexpr std::array<bool, 256> token_characters = [] {
   std::array<bool, 256> table{};
   for (int c = 'a'; c <= 'z'; ++c) table[static_cast<std::size_t>(c)] = true;
   for (int c = 'A'; c <= 'Z'; ++c) table[static_cast<std::size_t>(c)] = true;
@@ -46,7 +46,7 @@ constexpr std::array<bool, 256> kTokenCharacters = [] {
 bool is_token(std::string_view text) {
   if (text.empty()) return false;
   for (const char c : text) {
-    if (!kTokenCharacters[static_cast<unsigned char>(c)]) return false;
+    if (!token_characters[static_cast<unsigned char>(c)]) return false;
   }
   return true;
 }

@@ -13,9 +13,9 @@
 
 namespace octavo::storage {
 
-inline constexpr std::string_view kDesignPrefix = "_design/";
+inline constexpr std::string_view design_prefix = "_design/";
 inline bool is_design_id(std::string_view id) {
-  return id.starts_with(kDesignPrefix);
+  return id.starts_with(design_prefix);
 }
 
 /// The winning revision of a document as stored. Views live as long as the snapshot it was read from.

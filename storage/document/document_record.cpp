@@ -9,17 +9,17 @@
 namespace octavo::storage {
 namespace {
 
-constexpr std::uint8_t kVersion = 1;
-constexpr std::uint8_t kDeleted = 1;
-constexpr std::uint8_t kHasHistory = 2;
-constexpr std::uint8_t kHasConflicts = 4;
-constexpr std::uint8_t kTextHash = 8;
-constexpr char kStatisticsRow = '\0';
-constexpr char kFeedRow = '\1';
-constexpr char kUniqueRow = '\2';
-constexpr std::size_t kUniqueDigestBytes = 16;
+constexpr std::uint8_t document_record_version = 1;
+constexpr std::uint8_t deleted_flag = 1;
+constexpr std::uint8_t has_history_flag = 2;
+constexpr std::uint8_t has_conflicts_flag = 4;
+constexpr std::uint8_t text_hash_flag = 8;
+constexpr char statistics_row = '\0';
+constexpr char feed_row = '\1';
+constexpr char unique_row = '\2';
+constexpr std::size_t unique_digest_bytes = 16;
 /// No database gets there; a damaged row beyond it would leave no sequences for further changes.
-constexpr Sequence kLastSequenceMax = std::numeric_limits<std::int64_t>::max();
+constexpr Sequence last_sequence_max = std::numeric_limits<std::int64_t>::max();
 
 /// Only spreads partitions over prefixes; it never decides where a document is stored.
 std::string partition_prefix(std::string_view partition_key) {
@@ -36,7 +36,7 @@ std::unexpected<Error> damaged(std::string_view what) {
 
 void write_revision(ByteWriter& writer, const Revision& revision) {
   // A reader takes so many bytes for a digest, and looks for no size.
-  OCTAVO_ASSERT(!revision.hash.is_digest() || revision.hash.bytes().size() == RevisionHash::kDigestBytes);
+  OCTAVO_ASSERT(!revision.hash.is_digest() || revision.hash.bytes().size() == RevisionHash::digest_bytes);
   writer.varint(revision.generation);
   if (revision.hash.is_digest()) {
     writer.bytes(revision.hash.bytes());
@@ -47,8 +47,8 @@ void write_revision(ByteWriter& writer, const Revision& revision) {
 
 bool read_revision(ByteReader& reader, bool text_hash, Revision& revision) {
   revision.generation = reader.varint();
-  const std::string_view hash = text_hash ? reader.sized_bytes() : reader.bytes(RevisionHash::kDigestBytes);
-  if (!reader.ok() || hash.size() > RevisionHash::kTextBytesMax) return false;
+  const std::string_view hash = text_hash ? reader.sized_bytes() : reader.bytes(RevisionHash::digest_bytes);
+  if (!reader.ok() || hash.size() > RevisionHash::text_bytes_max) return false;
   revision.hash = RevisionHash::from_bytes(hash, !text_hash);
   return true;
 }
@@ -56,11 +56,11 @@ bool read_revision(ByteReader& reader, bool text_hash, Revision& revision) {
 void encode_document(std::string& out, const DocumentView& document) {
   ByteWriter writer(out);
   std::uint8_t flags = 0;
-  if (document.deleted) flags |= kDeleted;
-  if (document.has_history) flags |= kHasHistory;
-  if (document.has_conflicts) flags |= kHasConflicts;
-  if (!document.revision.hash.is_digest()) flags |= kTextHash;
-  writer.u8(kVersion);
+  if (document.deleted) flags |= deleted_flag;
+  if (document.has_history) flags |= has_history_flag;
+  if (document.has_conflicts) flags |= has_conflicts_flag;
+  if (!document.revision.hash.is_digest()) flags |= text_hash_flag;
+  writer.u8(document_record_version);
   writer.u8(flags);
   writer.u64(document.sequence);
   writer.u48(static_cast<std::uint64_t>(document.modified_s));
@@ -70,16 +70,16 @@ void encode_document(std::string& out, const DocumentView& document) {
 
 Expected<DocumentView> decode_document(std::string_view id, std::string_view record) {
   ByteReader reader(record);
-  if (reader.u8() != kVersion) return damaged("document");
+  if (reader.u8() != document_record_version) return damaged("document");
   const std::uint8_t flags = reader.u8();
   DocumentView document;
   document.id = id;
   document.sequence = reader.u64();
   document.modified_s = static_cast<std::int64_t>(reader.u48());
-  if (!read_revision(reader, flags & kTextHash, document.revision)) return damaged("document");
-  document.deleted = flags & kDeleted;
-  document.has_history = flags & kHasHistory;
-  document.has_conflicts = flags & kHasConflicts;
+  if (!read_revision(reader, flags & text_hash_flag, document.revision)) return damaged("document");
+  document.deleted = flags & deleted_flag;
+  document.has_history = flags & has_history_flag;
+  document.has_conflicts = flags & has_conflicts_flag;
   document.body = reader.rest().empty() ? std::string_view("{}") : reader.rest();
   return document;
 }
@@ -87,9 +87,9 @@ Expected<DocumentView> decode_document(std::string_view id, std::string_view rec
 void encode_feed_row(std::string& out, const FeedRow& row) {
   ByteWriter writer(out);
   std::uint8_t flags = 0;
-  if (row.deleted) flags |= kDeleted;
-  if (row.has_conflicts) flags |= kHasConflicts;
-  if (!row.revision.hash.is_digest()) flags |= kTextHash;
+  if (row.deleted) flags |= deleted_flag;
+  if (row.has_conflicts) flags |= has_conflicts_flag;
+  if (!row.revision.hash.is_digest()) flags |= text_hash_flag;
   writer.u8(flags);
   write_revision(writer, row.revision);
   writer.bytes(row.id);
@@ -101,9 +101,9 @@ Expected<FeedRow> decode_feed_row(std::string_view key, std::string_view record)
   const std::uint8_t flags = reader.u8();
   FeedRow row;
   row.sequence = read_key_u64(key);
-  if (!read_revision(reader, flags & kTextHash, row.revision)) return damaged("feed row");
-  row.deleted = flags & kDeleted;
-  row.has_conflicts = flags & kHasConflicts;
+  if (!read_revision(reader, flags & text_hash_flag, row.revision)) return damaged("feed row");
+  row.deleted = flags & deleted_flag;
+  row.has_conflicts = flags & has_conflicts_flag;
   row.id = reader.rest();
   return row;
 }
@@ -137,7 +137,7 @@ Expected<PartitionCounters> decode_counters(std::string_view record) {
   PartitionCounters counters;
   counters.last_sequence = reader.u64();
   counters.purge_count = reader.u64();
-  if (!reader.ok() || counters.last_sequence > kLastSequenceMax) return damaged("counters row");
+  if (!reader.ok() || counters.last_sequence > last_sequence_max) return damaged("counters row");
   OCTAVO_TRY(counters.documents, decode_statistics(reader.rest()));
   return counters;
 }
@@ -152,32 +152,32 @@ std::string leaf_key(std::string_view document_id, const Revision& revision) {
 
 std::string partition_statistics_key(std::string_view partition_key) {
   std::string key = partition_prefix(partition_key);
-  key.push_back(kStatisticsRow);
+  key.push_back(statistics_row);
   key.append(partition_key);
   return key;
 }
 
 std::optional<std::string_view> partition_of_statistics(std::string_view key) {
-  if (key.size() <= sizeof(std::uint64_t) || key[sizeof(std::uint64_t)] != kStatisticsRow) return std::nullopt;
+  if (key.size() <= sizeof(std::uint64_t) || key[sizeof(std::uint64_t)] != statistics_row) return std::nullopt;
   return key.substr(sizeof(std::uint64_t) + 1);
 }
 
 std::string partition_feed_prefix(std::string_view partition_key) {
   std::string prefix = partition_prefix(partition_key);
-  prefix.push_back(kFeedRow);
+  prefix.push_back(feed_row);
   return prefix;
 }
 
 std::string partition_unique_key(std::string_view partition_key, std::string_view digest) {
-  OCTAVO_ASSERT(digest.size() == kUniqueDigestBytes);
+  OCTAVO_ASSERT(digest.size() == unique_digest_bytes);
   std::string key = partition_prefix(partition_key);
-  key.push_back(kUniqueRow);
+  key.push_back(unique_row);
   key.append(digest);
   return key;
 }
 
 bool is_unique_key_row(std::string_view key) {
-  return key.size() > sizeof(std::uint64_t) && key[sizeof(std::uint64_t)] == kUniqueRow;
+  return key.size() > sizeof(std::uint64_t) && key[sizeof(std::uint64_t)] == unique_row;
 }
 
 bool in_logical_partition(std::string_view document_id, std::string_view partition_key) {

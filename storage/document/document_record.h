@@ -30,9 +30,9 @@ namespace octavo::storage {
 /// `hash` is the partition key's FNV-1a with 64 bits. The rows of a logical partition are adjacent, so that a write
 /// touches one page for its statistics and its feed.
 enum class PartitionTree : std::size_t { meta, documents, feed, partitions, revisions, leaves, local, index };
-inline constexpr std::size_t kPartitionTreeCount = 8;
+inline constexpr std::size_t partition_tree_count = 8;
 /// The trees' names in the store.
-inline constexpr std::array<std::string_view, kPartitionTreeCount> partition_tree_names{
+inline constexpr std::array<std::string_view, partition_tree_count> partition_tree_names{
     "meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index"};
 
 /// Format (revision in a record):
@@ -71,7 +71,7 @@ struct PartitionCounters {
 ///   counters record := last_sequence:u64 purge_count:u64 statistics record
 void encode_counters(std::string& out, const PartitionCounters& counters);
 Expected<PartitionCounters> decode_counters(std::string_view record);
-inline constexpr std::string_view kCountersKey = "counters";
+inline constexpr std::string_view counters_key = "counters";
 
 std::string leaf_key(std::string_view document_id, const Revision& revision);
 /// Key of a logical partition's statistics in the partitions tree.

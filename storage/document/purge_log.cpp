@@ -9,8 +9,8 @@
 namespace octavo::storage::purge_log {
 namespace {
 
-constexpr char kPurgePrefix = 'p';
-constexpr std::string_view kPurgeExtentKey = "purges";  // shorter than the rows' keys
+constexpr char purge_prefix = 'p';
+constexpr std::string_view purge_extent_key = "purges";  // shorter than the rows' keys
 
 struct PurgeExtent {
   Sequence since = 0;
@@ -19,17 +19,17 @@ struct PurgeExtent {
 };
 
 std::string purge_key(Sequence sequence) {
-  std::string key(1, kPurgePrefix);
+  std::string key(1, purge_prefix);
   append_key_u64(key, sequence);
   return key;
 }
 
 bool is_purge_key(std::string_view key) {
-  return key.size() == 1 + sizeof(Sequence) && key.front() == kPurgePrefix;
+  return key.size() == 1 + sizeof(Sequence) && key.front() == purge_prefix;
 }
 
 Expected<std::optional<PurgeExtent>> read_purge_extent(const Transaction& transaction, Tree meta) {
-  OCTAVO_TRY(const auto record, transaction.get(meta, kPurgeExtentKey));
+  OCTAVO_TRY(const auto record, transaction.get(meta, purge_extent_key));
   if (!record) return std::nullopt;
   ByteReader reader(*record);
   PurgeExtent extent;
@@ -46,7 +46,7 @@ Expected<void> write_purge_extent(WriteTransaction& transaction, Tree meta, cons
   writer.u64(extent.since);
   writer.u64(extent.count);
   writer.u64(extent.rows);
-  return transaction.put(meta, kPurgeExtentKey, record);
+  return transaction.put(meta, purge_extent_key, record);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace octavo::storage {
 namespace {
 
 /// Leaves room for more edits than can ever follow: a generation never wraps around to zero.
-constexpr std::uint64_t kGenerationMax = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t generation_max = std::numeric_limits<std::int64_t>::max();
 
 using HexPair = std::array<char, 2>;
 
@@ -35,24 +35,24 @@ int lower_hex_value(char c) {
 RevisionHash RevisionHash::from_digest(const std::array<unsigned char, 16>& digest) {
   RevisionHash hash;
   std::memcpy(hash.bytes_.data(), digest.data(), digest.size());
-  hash.size_ = RevisionHash::kDigestBytes;
+  hash.size_ = RevisionHash::digest_bytes;
   hash.digest_ = true;
   return hash;
 }
 
 std::optional<RevisionHash> RevisionHash::from_text(std::string_view text) {
-  if (text.empty() || text.size() > kTextBytesMax) return std::nullopt;
+  if (text.empty() || text.size() > text_bytes_max) return std::nullopt;
   RevisionHash hash;
-  if (text.size() == 2 * RevisionHash::kDigestBytes) {
+  if (text.size() == 2 * RevisionHash::digest_bytes) {
     bool all_hex = true;
-    for (std::size_t i = 0; i < RevisionHash::kDigestBytes && all_hex; ++i) {
+    for (std::size_t i = 0; i < RevisionHash::digest_bytes && all_hex; ++i) {
       const int high = lower_hex_value(text[2 * i]);
       const int low = lower_hex_value(text[2 * i + 1]);
       all_hex = high >= 0 && low >= 0;
       if (all_hex) hash.bytes_[i] = static_cast<char>(high * 16 + low);
     }
     if (all_hex) {
-      hash.size_ = RevisionHash::kDigestBytes;
+      hash.size_ = RevisionHash::digest_bytes;
       hash.digest_ = true;
       return hash;
     }
@@ -68,25 +68,25 @@ std::optional<RevisionHash> RevisionHash::from_text(std::string_view text) {
 
 RevisionHash RevisionHash::from_bytes(std::string_view bytes, bool is_digest) {
   RevisionHash hash;
-  OCTAVO_ASSERT(bytes.size() <= kTextBytesMax);
-  OCTAVO_ASSERT(!is_digest || bytes.size() == kDigestBytes);
-  hash.size_ = static_cast<std::uint8_t>(std::min(bytes.size(), kTextBytesMax));
+  OCTAVO_ASSERT(bytes.size() <= text_bytes_max);
+  OCTAVO_ASSERT(!is_digest || bytes.size() == digest_bytes);
+  hash.size_ = static_cast<std::uint8_t>(std::min(bytes.size(), text_bytes_max));
   std::memcpy(hash.bytes_.data(), bytes.data(), hash.size_);
   hash.digest_ = is_digest;
   return hash;
 }
 
 char* RevisionHash::write_text(char* out) const {
-  OCTAVO_ASSERT(!digest_ || size_ == kDigestBytes);
+  OCTAVO_ASSERT(!digest_ || size_ == digest_bytes);
   if (!digest_) return std::copy_n(bytes_.data(), size_, out);
-  for (std::size_t i = 0; i < kDigestBytes; ++i) {
+  for (std::size_t i = 0; i < digest_bytes; ++i) {
     std::memcpy(out + 2 * i, hex_pairs[static_cast<unsigned char>(bytes_[i])].data(), 2);
   }
-  return out + 2 * kDigestBytes;
+  return out + 2 * digest_bytes;
 }
 
 void RevisionHash::append_text(std::string& out) const {
-  char text[kTextBytesMax];
+  char text[text_bytes_max];
   out.append(text, write_text(text));
 }
 
@@ -95,7 +95,7 @@ Expected<Revision> Revision::parse(std::string_view text) {
   Revision revision;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), revision.generation);
   if (error != std::errc{} || end == text.data() + text.size() || *end != '-' || revision.generation == 0 ||
-      revision.generation > kGenerationMax) {
+      revision.generation > generation_max) {
     return invalid();
   }
   const auto hash = RevisionHash::from_text(text.substr(static_cast<std::size_t>(end - text.data()) + 1));
@@ -106,7 +106,7 @@ Expected<Revision> Revision::parse(std::string_view text) {
 
 void Revision::append_to(std::string& out) const {
   constexpr std::size_t digits_max = 20;
-  char text[digits_max + 1 + RevisionHash::kTextBytesMax];
+  char text[digits_max + 1 + RevisionHash::text_bytes_max];
   char* end = std::to_chars(text, text + digits_max, generation).ptr;
   *end++ = '-';
   out.append(text, hash.write_text(end));

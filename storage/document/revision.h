@@ -15,13 +15,13 @@ namespace octavo::storage {
 /// other text of up to 32 bytes, which is kept unchanged.
 class RevisionHash {
  public:
-  static constexpr std::size_t kTextBytesMax = 32;
-  static constexpr std::size_t kDigestBytes = 16;
-  static_assert(2 * kDigestBytes <= kTextBytesMax);
+  static constexpr std::size_t text_bytes_max = 32;
+  static constexpr std::size_t digest_bytes = 16;
+  static_assert(2 * digest_bytes <= text_bytes_max);
 
   RevisionHash() = default;
-  static RevisionHash from_digest(const std::array<unsigned char, kDigestBytes>& digest);
-  /// nullopt: empty, longer than kTextBytesMax, or not printable ASCII without spaces, quotes and backslashes.
+  static RevisionHash from_digest(const std::array<unsigned char, digest_bytes>& digest);
+  /// nullopt: empty, longer than text_bytes_max, or not printable ASCII without spaces, quotes and backslashes.
   static std::optional<RevisionHash> from_text(std::string_view text);
   /// Restores a hash from its bytes() and is_digest().
   static RevisionHash from_bytes(std::string_view bytes, bool is_digest);
@@ -29,7 +29,7 @@ class RevisionHash {
   bool is_digest() const { return digest_; }
   std::string_view bytes() const { return {bytes_.data(), size_}; }
   void append_text(std::string& out) const;
-  /// Writes the text, which has at most kTextBytesMax bytes, and returns its end.
+  /// Writes the text, which has at most text_bytes_max bytes, and returns its end.
   char* write_text(char* out) const;
 
   /// CouchDB's order: bytewise over the raw (decoded) bytes.
@@ -37,7 +37,7 @@ class RevisionHash {
   bool operator==(const RevisionHash& other) const { return bytes() == other.bytes(); }
 
  private:
-  std::array<char, kTextBytesMax> bytes_{};
+  std::array<char, text_bytes_max> bytes_{};
   std::uint8_t size_ = 0;
   bool digest_ = false;
 };

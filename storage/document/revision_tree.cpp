@@ -14,12 +14,12 @@
 namespace octavo::storage {
 namespace {
 
-constexpr std::uint8_t kTreeVersion = 1;
-constexpr std::uint8_t kLeaf = 1;
-constexpr std::uint8_t kNodeDeleted = 2;
-constexpr std::uint8_t kDigest = 4;
-constexpr std::uint8_t kChildOfPrevious = 8;
-constexpr std::uint8_t kRoot = 16;
+constexpr std::uint8_t tree_version = 1;
+constexpr std::uint8_t leaf_flag = 1;
+constexpr std::uint8_t node_deleted_flag = 2;
+constexpr std::uint8_t digest_flag = 4;
+constexpr std::uint8_t child_of_previous_flag = 8;
+constexpr std::uint8_t root_flag = 16;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ RevisionTree::RevisionTree(const Revision& revision, bool deleted) {
 Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
   const auto damaged = [] { return fail(ErrorCode::corrupted, "A stored revision tree is damaged."); };
   ByteReader in(bytes);
-  if (in.u8() != kTreeVersion) return damaged();
+  if (in.u8() != tree_version) return damaged();
   const std::uint64_t count = in.varint();
   if (!in.ok() || count > bytes.size()) return damaged();
   RevisionTree tree;
@@ -38,14 +38,14 @@ Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
   for (std::uint64_t i = 0; i < count; ++i) {
     Node node;
     const std::uint8_t flags = in.u8();
-    node.leaf = flags & kLeaf;
-    node.deleted = flags & kNodeDeleted;
-    if (flags & kChildOfPrevious) {
+    node.leaf = flags & leaf_flag;
+    node.deleted = flags & node_deleted_flag;
+    if (flags & child_of_previous_flag) {
       if (i == 0) return damaged();
       node.parent = static_cast<std::int32_t>(i) - 1;
       node.revision.generation = tree.nodes_.back().revision.generation + 1;
     } else {
-      if (!(flags & kRoot)) {
+      if (!(flags & root_flag)) {
         const std::uint64_t parent = in.varint();
         if (parent >= i) return damaged();
         node.parent = static_cast<std::int32_t>(parent);
@@ -57,9 +57,9 @@ Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
         return damaged();
       }
     }
-    const bool digest = flags & kDigest;
-    const std::string_view hash = digest ? in.bytes(RevisionHash::kDigestBytes) : in.sized_bytes();
-    if (!in.ok() || hash.empty() || hash.size() > RevisionHash::kTextBytesMax) return damaged();
+    const bool digest = flags & digest_flag;
+    const std::string_view hash = digest ? in.bytes(RevisionHash::digest_bytes) : in.sized_bytes();
+    if (!in.ok() || hash.empty() || hash.size() > RevisionHash::text_bytes_max) return damaged();
     node.revision.hash = RevisionHash::from_bytes(hash, digest);
     tree.nodes_.push_back(node);
   }
@@ -76,7 +76,7 @@ Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
 
 void RevisionTree::encode(std::string& out) const {
   ByteWriter writer(out);
-  writer.u8(kTreeVersion);
+  writer.u8(tree_version);
   writer.varint(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
@@ -84,11 +84,11 @@ void RevisionTree::encode(std::string& out) const {
     const bool follows = i > 0 && node.parent == static_cast<std::int32_t>(i) - 1 &&
                          node.revision.generation == nodes_[i - 1].revision.generation + 1;
     std::uint8_t flags = 0;
-    if (node.leaf) flags |= kLeaf;
-    if (node.deleted) flags |= kNodeDeleted;
-    if (node.revision.hash.is_digest()) flags |= kDigest;
-    if (follows) flags |= kChildOfPrevious;
-    if (node.parent < 0) flags |= kRoot;
+    if (node.leaf) flags |= leaf_flag;
+    if (node.deleted) flags |= node_deleted_flag;
+    if (node.revision.hash.is_digest()) flags |= digest_flag;
+    if (follows) flags |= child_of_previous_flag;
+    if (node.parent < 0) flags |= root_flag;
     writer.u8(flags);
     if (!follows) {
       if (node.parent >= 0) writer.varint(static_cast<std::uint64_t>(node.parent));

@@ -7,9 +7,9 @@
 
 namespace octavo::storage {
 
-/// Findings of a check. Bounded: after kProblemsMax problems the rest are only counted.
+/// Findings of a check. Bounded: after problems_max problems the rest are only counted.
 struct CheckReport {
-  static constexpr std::size_t kProblemsMax = 100;
+  static constexpr std::size_t problems_max = 100;
   std::uint64_t documents = 0;
   std::uint64_t feed_rows = 0;
   std::uint64_t problem_count = 0;
@@ -18,7 +18,7 @@ struct CheckReport {
   bool sound() const { return problem_count == 0; }
   void add(std::string problem) {
     ++problem_count;
-    if (problems.size() < kProblemsMax) problems.push_back(std::move(problem));
+    if (problems.size() < problems_max) problems.push_back(std::move(problem));
   }
 };
 

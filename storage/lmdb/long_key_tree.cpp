@@ -11,23 +11,23 @@
 namespace octavo::storage {
 namespace {
 
-constexpr std::size_t kDigestBytes = 16;
-constexpr std::size_t kLongRowKeyBytes = long_key::kPrefixBytes + kDigestBytes;
+constexpr std::size_t digest_bytes = 16;
+constexpr std::size_t long_row_key_bytes = long_key::prefix_bytes + digest_bytes;
 
 bool is_long(std::string_view key) {
-  return key.size() > long_key::kPrefixBytes;
+  return key.size() > long_key::prefix_bytes;
 }
 
-std::array<char, kLongRowKeyBytes> row_key(std::string_view key) {
+std::array<char, long_row_key_bytes> row_key(std::string_view key) {
   OCTAVO_ASSERT(is_long(key));
-  std::array<char, kLongRowKeyBytes> row;
-  std::memcpy(row.data(), key.data(), long_key::kPrefixBytes);
+  std::array<char, long_row_key_bytes> row;
+  std::memcpy(row.data(), key.data(), long_key::prefix_bytes);
   const auto digest = crypto::sha256(key);
-  std::memcpy(row.data() + long_key::kPrefixBytes, digest.data(), kDigestBytes);
+  std::memcpy(row.data() + long_key::prefix_bytes, digest.data(), digest_bytes);
   return row;
 }
 
-std::string_view view(const std::array<char, kLongRowKeyBytes>& row) {
+std::string_view view(const std::array<char, long_row_key_bytes>& row) {
   return {row.data(), row.size()};
 }
 
@@ -36,8 +36,8 @@ std::optional<KeyValue> split_row(std::string_view stored) {
   std::uint32_t key_size = 0;
   if (stored.size() < sizeof(key_size)) return std::nullopt;
   std::memcpy(&key_size, stored.data(), sizeof(key_size));
-  if (key_size <= long_key::kPrefixBytes) return std::nullopt;
-  const std::size_t rest = key_size - long_key::kPrefixBytes;
+  if (key_size <= long_key::prefix_bytes) return std::nullopt;
+  const std::size_t rest = key_size - long_key::prefix_bytes;
   if (stored.size() < sizeof(key_size) + rest) return std::nullopt;
   return KeyValue{stored.substr(sizeof(key_size), rest), stored.substr(sizeof(key_size) + rest)};
 }
@@ -53,7 +53,7 @@ Expected<std::optional<std::string_view>> get(const Transaction& transaction, Tr
   const auto row = split_row(*stored);
   if (!row) return fail(ErrorCode::corrupted, "A row with a long key is damaged.");
   // Another key with the same prefix and digest would need a SHA-256 collision on 128 bits: treated as absent.
-  if (row->key != key.substr(kPrefixBytes)) return std::nullopt;
+  if (row->key != key.substr(prefix_bytes)) return std::nullopt;
   return row->value;
 }
 
@@ -62,7 +62,7 @@ Expected<void> put(WriteTransaction& transaction, Tree tree, std::string_view ke
   const auto key_size = static_cast<std::uint32_t>(key.size());
   std::string stored(sizeof(key_size), '\0');
   std::memcpy(stored.data(), &key_size, sizeof(key_size));
-  stored.append(key.substr(kPrefixBytes));
+  stored.append(key.substr(prefix_bytes));
   stored.append(value);
   return transaction.put(tree, view(row_key(key)), stored);
 }
@@ -81,8 +81,8 @@ void LongKeyCursor::load_window(std::string_view prefix, std::optional<std::stri
   const auto is_nearer = [forward](const KeyValue& a, const KeyValue& b) {
     return forward ? a.key < b.key : b.key < a.key;
   };
-  std::string run_prefix(prefix.substr(0, long_key::kPrefixBytes));
-  const std::string rest_of_bound(bound ? bound->substr(long_key::kPrefixBytes) : std::string_view());
+  std::string run_prefix(prefix.substr(0, long_key::prefix_bytes));
+  const std::string rest_of_bound(bound ? bound->substr(long_key::prefix_bytes) : std::string_view());
   std::vector<KeyValue> nearest;
   std::size_t bytes = 0;
   bool others_behind = false;
@@ -105,7 +105,7 @@ void LongKeyCursor::load_window(std::string_view prefix, std::optional<std::stri
     nearest.push_back(*parts);
     std::push_heap(nearest.begin(), nearest.end(), is_nearer);
     bytes += parts->key.size();
-    while (nearest.size() > window_ || (bytes > kWindowBytesMax && nearest.size() > 1)) {
+    while (nearest.size() > window_ || (bytes > window_bytes_max && nearest.size() > 1)) {
       std::pop_heap(nearest.begin(), nearest.end(), is_nearer);
       bytes -= nearest.back().key.size();
       nearest.pop_back();
@@ -119,7 +119,7 @@ void LongKeyCursor::load_window(std::string_view prefix, std::optional<std::stri
   more_before_ = forward ? others_behind : others_beyond;
   more_after_ = forward ? others_beyond : others_behind;
   run_position_ = forward || run_.empty() ? 0 : run_.size() - 1;
-  window_ = std::min(window_ * 2, kWindowRowsMax);
+  window_ = std::min(window_ * 2, window_rows_max);
 }
 
 std::optional<KeyValue> LongKeyCursor::arrive_forward(std::optional<KeyValue> row) {
@@ -141,26 +141,26 @@ std::optional<KeyValue> LongKeyCursor::arrive_backward(std::optional<KeyValue> r
 std::optional<KeyValue> LongKeyCursor::leave_forward(std::string_view prefix) {
   OCTAVO_ASSERT(is_long(prefix));
   // Seeks the first row whose prefix is greater.
-  std::string after(prefix.substr(0, long_key::kPrefixBytes));
-  after.append(kDigestBytes + 1, '\xFF');
+  std::string after(prefix.substr(0, long_key::prefix_bytes));
+  after.append(digest_bytes + 1, '\xFF');
   return arrive_forward(cursor_.seek(after));
 }
 
 std::optional<KeyValue> LongKeyCursor::leave_backward(std::string_view prefix) {
   OCTAVO_ASSERT(is_long(prefix));
-  const std::string before(prefix.substr(0, long_key::kPrefixBytes));
+  const std::string before(prefix.substr(0, long_key::prefix_bytes));
   return arrive_backward(cursor_.seek_back(before));
 }
 
 std::optional<KeyValue> LongKeyCursor::seek(std::string_view key) {
-  window_ = kWindowRowsMin;
+  window_ = window_rows_min;
   if (!is_long(key)) return arrive_forward(cursor_.seek(key));
   load_window(key, key, true, true);
   return run_.empty() ? leave_forward(key) : at_run();
 }
 
 std::optional<KeyValue> LongKeyCursor::seek_back(std::string_view key) {
-  window_ = kWindowRowsMin;
+  window_ = window_rows_min;
   // A short key may follow a run directly (rows of a run are never equal to a short key).
   if (!is_long(key)) return arrive_backward(cursor_.seek_back(key));
   load_window(key, key, true, false);
@@ -168,7 +168,7 @@ std::optional<KeyValue> LongKeyCursor::seek_back(std::string_view key) {
 }
 
 std::optional<KeyValue> LongKeyCursor::last() {
-  window_ = kWindowRowsMin;
+  window_ = window_rows_min;
   return arrive_backward(cursor_.last());
 }
 

@@ -22,7 +22,7 @@ namespace octavo::storage {
 /// Elsewhere the cost is that of Cursor.
 namespace long_key {
 
-inline constexpr std::size_t kPrefixBytes = 480;
+inline constexpr std::size_t prefix_bytes = 480;
 
 Expected<std::optional<std::string_view>> get(const Transaction& transaction, Tree tree, std::string_view key);
 Expected<void> put(WriteTransaction& transaction, Tree tree, std::string_view key, std::string_view value);
@@ -63,15 +63,15 @@ class LongKeyCursor {
   }
 
   Cursor cursor_;
-  static constexpr std::size_t kWindowRowsMin = 128;
-  static constexpr std::size_t kWindowRowsMax = 4096;
-  static constexpr std::size_t kWindowBytesMax = 1024 * 1024;  ///< of keys; one row may have more
+  static constexpr std::size_t window_rows_min = 128;
+  static constexpr std::size_t window_rows_max = 4096;
+  static constexpr std::size_t window_bytes_max = 1024 * 1024;  ///< of keys; one row may have more
 
   std::vector<LongEntry> run_;  ///< sorted part of the run at the cursor; empty outside runs
   std::size_t run_position_ = 0;
   bool more_before_ = false;  ///< the run has rows before that part
   bool more_after_ = false;
-  std::size_t window_ = kWindowRowsMin;  ///< number of rows of the next part
+  std::size_t window_ = window_rows_min;  ///< number of rows of the next part
 };
 
 }  // namespace octavo::storage

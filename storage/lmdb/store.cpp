@@ -26,26 +26,26 @@
 namespace octavo::storage {
 namespace {
 
-constexpr unsigned kReadersMax = 512;
-/// Size of LMDB's reader table with kReadersMax entries, in whole pages.
-constexpr off_t kLockFileBytes = 9 * 4096;
-constexpr int kReadAttemptsMax = 8;
-constexpr const char* kDataFile = "data.mdb";
-constexpr const char* kLockFile = "lock.mdb";
-constexpr const char* kDraftFolder = "new";
-constexpr mdb_mode_t kFileMode = 0600;  // documents are private to the server's user
+constexpr unsigned readers_max = 512;
+/// Size of LMDB's reader table with readers_max entries, in whole pages.
+constexpr off_t lock_file_bytes = 9 * 4096;
+constexpr int read_attempts_max = 8;
+constexpr const char* data_file = "data.mdb";
+constexpr const char* lock_file = "lock.mdb";
+constexpr const char* draft_folder_name = "new";
+constexpr mdb_mode_t file_mode = 0600;  // documents are private to the server's user
 
 /// LMDB writes to its lock file through a map: on a full disk, a hole in the file would end the process by SIGBUS.
 Expected<void> reserve_lock_file(const std::filesystem::path& folder) {
-  const auto path = folder / kLockFile;
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode);
+  const auto path = folder / lock_file;
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, file_mode);
   if (descriptor < 0) return std::unexpected(error_of(errno, "opening the lock file", folder));
   struct stat file{};
   int code = 0;
   if (::fstat(descriptor, &file) != 0) {
     code = errno;
-  } else if (file.st_size < kLockFileBytes || file.st_blocks * 512 < kLockFileBytes) {
-    code = ::posix_fallocate(descriptor, 0, kLockFileBytes);
+  } else if (file.st_size < lock_file_bytes || file.st_blocks * 512 < lock_file_bytes) {
+    code = ::posix_fallocate(descriptor, 0, lock_file_bytes);
   }
   ::close(descriptor);
   if (code != 0) return std::unexpected(error_of(code, "reserving the lock file", folder));
@@ -89,7 +89,7 @@ StorageEngine storage_engine() {
 Store::Store(Options options)
     : options_(std::move(options)),
       trees_(options_.trees.size()),
-      slots_(std::make_unique<ReaderSlot[]>(kReaderSlots)) {}
+      slots_(std::make_unique<ReaderSlot[]>(reader_slots)) {}
 
 Store::~Store() {
   close_handle();
@@ -141,7 +141,7 @@ std::unique_lock<std::mutex> Store::take_turn() {
 
 // A compaction (StoreCompaction) makes the new file there.
 std::filesystem::path Store::draft_folder() const {
-  return options_.folder / kDraftFolder;
+  return options_.folder / draft_folder_name;
 }
 
 std::size_t Store::index_of(Tree tree) const {
@@ -159,7 +159,7 @@ Expected<void> Store::create() {
     made_folder = std::filesystem::create_directories(options_.folder, error);
   }
   if (error) return std::unexpected(error_of(error.value(), "creating the folder", options_.folder));
-  const bool existed = std::filesystem::exists(options_.folder / kDataFile, error);
+  const bool existed = std::filesystem::exists(options_.folder / data_file, error);
   const auto make = [&]() -> Expected<void> {
     creating_ = true;
     auto opened = open();
@@ -172,8 +172,8 @@ Expected<void> Store::create() {
   if (!made && !existed) {
     // A file that was cut short on a full disk could not be opened later.
     close_handle();
-    std::filesystem::remove(options_.folder / kDataFile, error);
-    std::filesystem::remove(options_.folder / kLockFile, error);
+    std::filesystem::remove(options_.folder / data_file, error);
+    std::filesystem::remove(options_.folder / lock_file, error);
     if (made_folder) std::filesystem::remove(options_.folder, error);
   }
   return made;
@@ -181,12 +181,12 @@ Expected<void> Store::create() {
 
 Expected<void> Store::create_whole() {
   std::error_code error;
-  if (std::filesystem::exists(options_.folder / kDataFile, error)) return create();
+  if (std::filesystem::exists(options_.folder / data_file, error)) return create();
   Options draft = options_;
   draft.folder += ".new";
   remove_folder(draft.folder, error);
   OCTAVO_TRY_VOID(Store(draft).create());
-  std::filesystem::remove(options_.folder / kLockFile, error);
+  std::filesystem::remove(options_.folder / lock_file, error);
   std::filesystem::rename(draft.folder, options_.folder, error);
   if (error) return std::unexpected(error_of(error.value(), "naming the folder", options_.folder));
   return create();
@@ -196,7 +196,7 @@ Expected<void> Store::create_again() {
   const auto turn = take_turn();
   if (row_log_ != nullptr) row_log_->break_off();  // a compaction copies rows that are removed now
   {
-    ExclusiveGate gate(*this, kGatePatience);
+    ExclusiveGate gate(*this, gate_patience);
     if (!gate.alone()) return gate_stays_closed();
     close_handle();
     // Both concern the file that is removed.
@@ -211,12 +211,12 @@ Expected<void> Store::create_again() {
 
 bool Store::exists_in(const std::filesystem::path& folder) {
   std::error_code unknown;
-  return std::filesystem::exists(folder / kDataFile, unknown) || unknown;
+  return std::filesystem::exists(folder / data_file, unknown) || unknown;
 }
 
 std::optional<std::uint64_t> Store::file_bytes_in(const std::filesystem::path& folder) {
   std::error_code unknown;
-  const std::uint64_t bytes = std::filesystem::file_size(folder / kDataFile, unknown);
+  const std::uint64_t bytes = std::filesystem::file_size(folder / data_file, unknown);
   return unknown ? std::nullopt : std::optional(bytes);
 }
 
@@ -230,12 +230,12 @@ Expected<Store::Handle> Store::open_handle() const {
     return std::unexpected(error_of(code, "opening", options_.folder));
   }
   std::error_code missing;
-  const auto file_bytes = std::filesystem::file_size(options_.folder / kDataFile, missing);
+  const auto file_bytes = std::filesystem::file_size(options_.folder / data_file, missing);
   // LMDB would trust a damaged file, and would create a missing one again.
   if (!missing && file_bytes > 0) {
     OCTAVO_TRY_VOID(check_roots(options_.folder, options_.trees));
   } else if (!creating_) {
-    return fail(ErrorCode::corrupted, fmt::format("{} is missing or empty", (options_.folder / kDataFile).string()));
+    return fail(ErrorCode::corrupted, fmt::format("{} is missing or empty", (options_.folder / data_file).string()));
   }
   OCTAVO_TRY_VOID(reserve_lock_file(options_.folder));
   // Room beyond the file, so that the first writes after a restart need not grow the map at once.
@@ -255,10 +255,10 @@ Expected<Store::Handle> Store::map_file(std::uint64_t map_bytes, std::uint64_t m
   take_address_space(map_bytes);
   Handle env(created, HandleCloser{map_bytes});
   mdb_env_set_maxdbs(env.get(), static_cast<MDB_dbi>(options_.trees.size()));
-  mdb_env_set_maxreaders(env.get(), kReadersMax);
+  mdb_env_set_maxreaders(env.get(), readers_max);
   // No MDB_NOMEMINIT: unset bytes of new pages would write former heap content, perhaps passwords, to the disk.
   const unsigned flags = MDB_NOTLS | durability_flags(options_.durability);
-  code = mdb_env_open(env.get(), options_.folder.c_str(), flags, kFileMode);
+  code = mdb_env_open(env.get(), options_.folder.c_str(), flags, file_mode);
   if (code == ENOMEM && map_bytes > map_bytes_min) {
     env.reset();
     return map_file(std::max(map_bytes / 2, map_bytes_min), map_bytes_min);
@@ -305,14 +305,14 @@ Expected<void> Store::open_trees(MDB_env* env) {
 
 Expected<void> Store::open() {
   if (is_open()) return {};
-  ExclusiveGate gate(*this, kGatePatience);
+  ExclusiveGate gate(*this, gate_patience);
   if (is_open()) return {};
   if (!gate.alone()) return gate_stays_closed();
   return open_alone(false);
 }
 
 void Store::abort_pooled() {
-  for (std::size_t i = 0; i < kReaderSlots; ++i) {
+  for (std::size_t i = 0; i < reader_slots; ++i) {
     if (MDB_txn* pooled = slots_[i].pooled.exchange(nullptr, std::memory_order_acq_rel)) mdb_txn_abort(pooled);
   }
 }
@@ -333,7 +333,7 @@ bool Store::close_if_idle() {
 
 // nullopt: the gate stayed closed.
 std::optional<std::size_t> Store::enter() {
-  const std::size_t slot_index = thread_ordinal() % kReaderSlots;
+  const std::size_t slot_index = thread_ordinal() % reader_slots;
   std::atomic<std::uint32_t>& active = slots_[slot_index].active;
   std::uint32_t& held = held_by_this_thread(this);
   std::optional<std::chrono::steady_clock::time_point> deadline;
@@ -344,10 +344,10 @@ std::optional<std::size_t> Store::enter() {
       return slot_index;
     }
     active.fetch_sub(1, std::memory_order_seq_cst);
-    if (!deadline) deadline = std::chrono::steady_clock::now() + kGatePatience;
+    if (!deadline) deadline = std::chrono::steady_clock::now() + gate_patience;
     while (gate_closed_.load(std::memory_order_seq_cst)) {
       if (std::chrono::steady_clock::now() >= *deadline) return std::nullopt;
-      std::this_thread::sleep_for(kGatePause);
+      std::this_thread::sleep_for(gate_pause);
     }
   }
 }
@@ -375,7 +375,7 @@ int Store::begin_reading(MDB_env* env, std::size_t slot_index, MDB_txn*& transac
 
 Expected<ReadTransaction> Store::read() {
   int code = 0;
-  for (int attempt = 0; attempt < kReadAttemptsMax; ++attempt) {
+  for (int attempt = 0; attempt < read_attempts_max; ++attempt) {
     const MDB_env* failed = nullptr;
     {
       Stay stay(*this);
@@ -400,8 +400,8 @@ Expected<ReadTransaction> Store::read() {
 }
 
 Store::PageCensus Store::page_census(const ReadTransaction& transaction) const {
-  constexpr Tree kFreePages{0};  // LMDB's list: each value is an array of page numbers, preceded by its length
-  constexpr Tree kTreeOfTrees{1};
+  constexpr Tree free_pages{0};  // LMDB's list: each value is an array of page numbers, preceded by its length
+  constexpr Tree named_trees{1};
   PageCensus census;
   census.meta = 2;
   const auto add_tree = [&](Tree tree) {
@@ -409,10 +409,10 @@ Store::PageCensus Store::page_census(const ReadTransaction& transaction) const {
     if (mdb_stat(transaction.handle_, tree.handle, &statistics) != 0) return;
     census.in_trees += statistics.ms_branch_pages + statistics.ms_leaf_pages + statistics.ms_overflow_pages;
   };
-  add_tree(kFreePages);
-  add_tree(kTreeOfTrees);
+  add_tree(free_pages);
+  add_tree(named_trees);
   for (const Tree tree : trees_) add_tree(tree);
-  Cursor cursor(transaction, kFreePages);
+  Cursor cursor(transaction, free_pages);
   for (auto row = cursor.first(); row; row = cursor.next()) {
     std::size_t count = 0;
     if (row->value.size() >= sizeof(count)) std::memcpy(&count, row->value.data(), sizeof(count));

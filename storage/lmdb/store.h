@@ -253,10 +253,10 @@ class Store {
     std::atomic<std::uint32_t> active{0};
     std::atomic<MDB_txn*> pooled{nullptr};
   };
-  static constexpr std::size_t kReaderSlots = 32;
+  static constexpr std::size_t reader_slots = 32;
   /// How long to wait for readers to leave, and how long readers wait at a closed gate. Without a limit, two writers
   /// that wait for readers, each of which waits at the other's gate, would deadlock.
-  static constexpr std::chrono::milliseconds kGatePatience{2000};
+  static constexpr std::chrono::milliseconds gate_patience{2000};
   class ExclusiveGate;
   class Stay;
   struct HandleCloser {

@@ -37,23 +37,23 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kLogBatchBytes = 1 << 20;
+constexpr std::size_t log_batch_bytes = 1 << 20;
 /// If this little is left, writes may wait for it.
-constexpr std::size_t kRestBytesMax = 256 << 10;
+constexpr std::size_t rest_bytes_max = 256 << 10;
 /// If writes are faster than this catches up, they have to wait at the end; otherwise it would go on forever.
-constexpr int kCatchUpsMax = 100;
+constexpr int catch_ups_max = 100;
 /// The copy is synced in parts, so that no sync takes long: the syncs of writes wait for it.
-constexpr std::size_t kSyncBytes = 32 << 20;
+constexpr std::size_t sync_bytes = 32 << 20;
 /// Left on the disk beside the copy, for writes.
-constexpr std::uint64_t kSpareBytes = 16 << 20;
-constexpr std::chrono::milliseconds kPauseMax{100};
+constexpr std::uint64_t spare_bytes = 16 << 20;
+constexpr std::chrono::milliseconds pause_max{100};
 /// How long readers may keep the file from being replaced, first and at last; meanwhile new readers and writes wait.
-constexpr std::chrono::milliseconds kPatienceMin{50};
-constexpr std::chrono::milliseconds kPatienceMax{800};
-constexpr std::chrono::milliseconds kSwitchPause{250};
-constexpr int kSwitchesMax = 30;
-constexpr const char* kRowsFile = "data.mdb";
-constexpr const char* kReadersFile = "lock.mdb";
+constexpr std::chrono::milliseconds patience_min{50};
+constexpr std::chrono::milliseconds patience_max{800};
+constexpr std::chrono::milliseconds switch_pause{250};
+constexpr int switches_max = 30;
+constexpr const char* rows_file_name = "data.mdb";
+constexpr const char* readers_file_name = "lock.mdb";
 
 }  // namespace
 
@@ -116,7 +116,7 @@ Expected<void> StoreCompaction::check_space() {
   OCTAVO_TRY(const auto sizes, store_.sizes());
   std::error_code unknown;
   const auto space = std::filesystem::space(store_.options_.folder, unknown);
-  const std::uint64_t needed = sizes.used_bytes + sizes.used_bytes / 10 + kSpareBytes;
+  const std::uint64_t needed = sizes.used_bytes + sizes.used_bytes / 10 + spare_bytes;
   if (unknown || space.available >= needed) return {};
   return fail(ErrorCode::disk_full, fmt::format("A compaction of {} needs {} bytes on the disk, and {} are free.",
                                                 store_.options_.folder.string(), needed, space.available));
@@ -148,13 +148,13 @@ Expected<void> StoreCompaction::copy() {
     const auto begun = Clock::now();
     OCTAVO_TRY_VOID(apply_log());
     OCTAVO_TRY(const bool has_more, copy_slice());
-    if (bytes_unsynced_ >= kSyncBytes) OCTAVO_TRY_VOID(sync_draft());
+    if (bytes_unsynced_ >= sync_bytes) OCTAVO_TRY_VOID(sync_draft());
     if (!has_more) {
       ++tree_;
       last_key_.clear();
     }
     if (is_busy) {
-      std::this_thread::sleep_for(std::min<Clock::duration>(Clock::now() - begun, kPauseMax));
+      std::this_thread::sleep_for(std::min<Clock::duration>(Clock::now() - begun, pause_max));
     }
   }
   return {};
@@ -198,7 +198,7 @@ Expected<bool> StoreCompaction::copy_slice() {
 Expected<void> StoreCompaction::apply_log() {
   std::size_t waiting = log_->waiting_bytes();
   while (waiting > 0) {
-    const std::string rows = log_->take(kLogBatchBytes);
+    const std::string rows = log_->take(log_batch_bytes);
     if (rows.empty()) break;
     waiting -= std::min(waiting, rows.size());
     const auto apply_rows = [&](WriteTransaction& transaction) -> Expected<void> {
@@ -219,24 +219,24 @@ Expected<void> StoreCompaction::apply_log() {
 
 Expected<void> StoreCompaction::catch_up() {
   stage_.store(Stage::catching_up, std::memory_order_relaxed);
-  for (int i = 0; i < kCatchUpsMax; ++i) {
+  for (int i = 0; i < catch_ups_max; ++i) {
     OCTAVO_TRY_VOID(check_stopped());
     OCTAVO_TRY_VOID(apply_log());
     OCTAVO_TRY_VOID(sync_draft());
-    if (log_->waiting_bytes() <= kRestBytesMax) break;
+    if (log_->waiting_bytes() <= rest_bytes_max) break;
   }
   return {};
 }
 
 Expected<void> StoreCompaction::switch_over() {
-  auto patience = kPatienceMin;
-  for (int i = 0; i < kSwitchesMax; ++i) {
+  auto patience = patience_min;
+  for (int i = 0; i < switches_max; ++i) {
     OCTAVO_TRY_VOID(catch_up());
     stage_.store(Stage::switching, std::memory_order_relaxed);
     OCTAVO_TRY(const bool has_switched, try_to_switch(patience));
     if (has_switched) return {};
-    patience = std::min(2 * patience, kPatienceMax);
-    std::this_thread::sleep_for(kSwitchPause);
+    patience = std::min(2 * patience, patience_max);
+    std::this_thread::sleep_for(switch_pause);
   }
   return fail(ErrorCode::overloaded, "The compaction was given up: long reads kept the file in use.");
 }
@@ -282,7 +282,7 @@ Expected<void> StoreCompaction::compare_row_counts() {
 Expected<void> StoreCompaction::replace_file() {
   const std::filesystem::path folder = store_.options_.folder;
   const std::filesystem::path draft = draft_->options_.folder;
-  const std::filesystem::path rows_file = folder / kRowsFile;
+  const std::filesystem::path rows_file = folder / rows_file_name;
   draft_.reset();
   old_file_ = ::open(rows_file.c_str(), O_RDONLY | O_CLOEXEC);  // without it, the rename takes longer
   store_.close_handle();
@@ -291,8 +291,8 @@ Expected<void> StoreCompaction::replace_file() {
     if (code != 0) return code;
     return std::rename((draft / file).c_str(), (folder / file).c_str()) == 0 ? 0 : errno;
   };
-  int code = replace(kReadersFile);
-  if (code == 0) code = replace(kRowsFile);
+  int code = replace(readers_file_name);
+  if (code == 0) code = replace(rows_file_name);
   if (code != 0) {
     static_cast<void>(store_.open_alone(false));
     return std::unexpected(error_of(code, "naming the compacted file", folder));

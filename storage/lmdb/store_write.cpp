@@ -36,9 +36,9 @@ namespace octavo::storage {
 namespace {
 
 /// After readers did not leave in time, growing does not make new readers wait again for this long.
-constexpr std::uint64_t kGrowthPauseMs = 8000;
-constexpr int kAttemptsMax = 40;  // each doubles the map or adds an eighth: enough for terabytes
-constexpr std::string_view kMarkerKey = "settled";
+constexpr std::uint64_t growth_pause_ms = 8000;
+constexpr int attempts_max = 40;  // each doubles the map or adds an eighth: enough for terabytes
+constexpr std::string_view marker_key = "settled";
 
 /// The disk or the file system reported it, not LMDB (whose codes are negative) nor the allocator.
 bool is_disk_failure(int code) {
@@ -56,13 +56,13 @@ std::uint64_t last_transaction(MDB_env* env) {
 int lack_of_space(const std::filesystem::path& folder) {
   const int descriptor = ::open((folder / "data.mdb").c_str(), O_WRONLY | O_CLOEXEC);
   if (descriptor < 0) return 0;
-  constexpr std::array<char, 4096> kPage{};
+  constexpr std::array<char, 4096> zero_page{};
   const off_t end = ::lseek(descriptor, 0, SEEK_END);
-  const ssize_t written = end < 0 ? 0 : ::pwrite(descriptor, kPage.data(), kPage.size(), end);
+  const ssize_t written = end < 0 ? 0 : ::pwrite(descriptor, zero_page.data(), zero_page.size(), end);
   int code = 0;
   if (written < 0) {
     code = is_disk_full(errno) ? errno : 0;
-  } else if (end >= 0 && written < static_cast<ssize_t>(kPage.size())) {
+  } else if (end >= 0 && written < static_cast<ssize_t>(zero_page.size())) {
     code = ENOSPC;
   }
   // Restores the file's length: LMDB has nothing there.
@@ -152,7 +152,7 @@ Expected<void> Store::make_durable(MDB_env* env) {
     if (code == 0) code = mdb_txn_begin(env, nullptr, 0, &transaction);
     if (code != 0) return code;
     // Put and erased again: what matters is that pages are written, and a meta page after them.
-    MDB_val key{kMarkerKey.size(), const_cast<char*>(kMarkerKey.data())};
+    MDB_val key{marker_key.size(), const_cast<char*>(marker_key.data())};
     MDB_val value{0, nullptr};
     code = mdb_put(transaction, trees_.front().handle, &key, &value, 0);
     if (code == 0) code = mdb_del(transaction, trees_.front().handle, &key, nullptr);
@@ -207,7 +207,7 @@ Expected<void> Store::reserve_space(std::uint64_t bytes) {
 
 // For a reader that found that LMDB rejects all calls since a commit failed.
 Expected<void> Store::reopen(const MDB_env* failed) {
-  ExclusiveGate gate(*this, kGatePatience);
+  ExclusiveGate gate(*this, gate_patience);
   if (open_.load(std::memory_order_acquire) != failed) return {};  // another reader did it
   if (!gate.alone()) return fail(ErrorCode::io_failure, "The last write to the disk failed; try again.");
   unsettled_.store(true, std::memory_order_release);
@@ -216,7 +216,7 @@ Expected<void> Store::reopen(const MDB_env* failed) {
 }
 
 Expected<void> Store::settle() {
-  ExclusiveGate gate(*this, kGatePatience);
+  ExclusiveGate gate(*this, gate_patience);
   if (!gate.alone()) return fail(ErrorCode::io_failure, "The last write to the disk failed; try again.");
   if (!unsettled_.load(std::memory_order_acquire)) return {};  // a reader that needed it has settled it
   close_handle();
@@ -225,9 +225,9 @@ Expected<void> Store::settle() {
 
 Expected<void> Store::grow(std::uint64_t map_bytes_min) {
   const bool patiently = steady_now_ms() >= grow_patiently_from_ms_.load(std::memory_order_relaxed);
-  ExclusiveGate gate(*this, patiently ? kGatePatience : std::chrono::milliseconds{0});
+  ExclusiveGate gate(*this, patiently ? gate_patience : std::chrono::milliseconds{0});
   if (!gate.alone()) {
-    if (patiently) grow_patiently_from_ms_.store(steady_now_ms() + kGrowthPauseMs, std::memory_order_relaxed);
+    if (patiently) grow_patiently_from_ms_.store(steady_now_ms() + growth_pause_ms, std::memory_order_relaxed);
     return fail(ErrorCode::overloaded, "The map of the file must grow, and long reads prevent it; try again later.");
   }
   MDB_env* env = open_.load(std::memory_order_acquire);
@@ -317,7 +317,7 @@ int Store::commit_logged(MDB_txn* transaction) {
 Expected<void> Store::write(std::size_t expected_bytes, FunctionRef<Expected<void>(WriteTransaction&)> body) {
   const auto turn = take_turn();
   OCTAVO_TRY_VOID(sync_replacement());
-  for (int i = 0; i < kAttemptsMax; ++i) {
+  for (int i = 0; i < attempts_max; ++i) {
     if (unsettled_.load(std::memory_order_acquire)) OCTAVO_TRY_VOID(settle());
     OCTAVO_TRY_VOID(open());
     Attempt attempt = try_to_write(expected_bytes, body);

@@ -62,7 +62,7 @@ ReadTransaction::~ReadTransaction() {
 
 void ReadTransaction::end() {
   if (handle_ == nullptr) return;
-  OCTAVO_ASSERT(store_ != nullptr && slot_ < Store::kReaderSlots);
+  OCTAVO_ASSERT(store_ != nullptr && slot_ < Store::reader_slots);
   Store::ReaderSlot& slot = store_->slots_[slot_];
   mdb_txn_reset(handle_);
   MDB_txn* expected = nullptr;

@@ -7,8 +7,8 @@
 namespace octavo::storage {
 
 std::size_t DocumentCopy::bytes() const {
-  constexpr std::size_t kRowsOverheadBytes = 256;
-  std::size_t bytes = id.size() + body.size() + tree.size() + kRowsOverheadBytes;
+  constexpr std::size_t rows_overhead_bytes = 256;
+  std::size_t bytes = id.size() + body.size() + tree.size() + rows_overhead_bytes;
   for (const auto& [key, leaf_body] : leaves) bytes += key.size() + leaf_body.size();
   return bytes;
 }

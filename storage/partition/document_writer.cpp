@@ -39,7 +39,7 @@ bool is_leaf(const RevisionTree& tree, const Revision& revision) {
 
 Expected<void> DocumentWriter::begin() {
   OCTAVO_ASSERT(partitions_.empty());
-  OCTAVO_TRY(const auto record, transaction_.get(tree(PartitionTree::meta), kCountersKey));
+  OCTAVO_TRY(const auto record, transaction_.get(tree(PartitionTree::meta), counters_key));
   if (record) {
     OCTAVO_TRY(counters_, decode_counters(*record));
   }
@@ -495,7 +495,7 @@ Expected<void> DocumentWriter::finish() {
   }
   record_.clear();
   encode_counters(record_, counters_);
-  return transaction_.put(tree(PartitionTree::meta), kCountersKey, record_);
+  return transaction_.put(tree(PartitionTree::meta), counters_key, record_);
 }
 
 }  // namespace octavo::storage

@@ -13,11 +13,11 @@ namespace octavo::storage {
 
 namespace {
 
-constexpr char kRowPrefix = 'e';
-constexpr std::size_t kRowKeyBytes = 1 + 2 * sizeof(std::uint64_t);
-constexpr std::string_view kExtentKey = "ends";  // shorter than the rows' keys
+constexpr char row_prefix = 'e';
+constexpr std::size_t row_key_bytes = 1 + 2 * sizeof(std::uint64_t);
+constexpr std::string_view extent_key = "ends";  // shorter than the rows' keys
 /// Most bytes of bodies to read while all other writes wait.
-constexpr std::size_t kLookedAtBytesMax = 8 << 20;
+constexpr std::size_t looked_at_bytes_max = 8 << 20;
 
 enum class Stage : std::uint8_t {
   clearing = 1,  ///< rows of another rule, or from before a gap, still exist
@@ -33,7 +33,7 @@ struct Extent {
 };
 
 Expected<std::optional<Extent>> read_extent(const Transaction& transaction, Tree meta) {
-  OCTAVO_TRY(const auto record, transaction.get(meta, kExtentKey));
+  OCTAVO_TRY(const auto record, transaction.get(meta, extent_key));
   if (!record) return std::nullopt;
   ByteReader reader(*record);
   Extent extent;
@@ -53,7 +53,7 @@ Expected<void> write_extent(WriteTransaction& transaction, Tree meta, const Exte
   writer.u64(extent.last);
   writer.u8(static_cast<std::uint8_t>(extent.stage));
   writer.bytes(extent.id);
-  return transaction.put(meta, kExtentKey, record);
+  return transaction.put(meta, extent_key, record);
 }
 
 bool goes_on(const std::optional<Extent>& stored, const TimeToLive& rule, Sequence last_sequence) {
@@ -71,14 +71,14 @@ Extent extent_after(std::optional<Extent> stored, const TimeToLive& rule, Sequen
 }
 
 std::string row_key(std::int64_t expiration_s, Sequence sequence) {
-  std::string key(1, kRowPrefix);
+  std::string key(1, row_prefix);
   append_key_u64(key, static_cast<std::uint64_t>(expiration_s));
   append_key_u64(key, sequence);
   return key;
 }
 
 bool is_row_key(std::string_view key) {
-  return key.size() == kRowKeyBytes && key.front() == kRowPrefix;
+  return key.size() == row_key_bytes && key.front() == row_prefix;
 }
 
 std::optional<std::int64_t> expiration_of(const TimeToLive& rule, const DocumentView& document) {
@@ -90,8 +90,8 @@ Expected<bool> clear_rows(WriteTransaction& transaction, Tree meta, std::size_t 
   std::vector<std::string> keys;
   {
     Cursor cursor(transaction, meta);
-    for (auto row = cursor.seek(std::string_view(&kRowPrefix, 1));
-         row && row->key.front() == kRowPrefix && keys.size() < rows_max; row = cursor.next()) {
+    for (auto row = cursor.seek(std::string_view(&row_prefix, 1));
+         row && row->key.front() == row_prefix && keys.size() < rows_max; row = cursor.next()) {
       if (is_row_key(row->key)) keys.emplace_back(row->key);
     }
   }
@@ -111,7 +111,7 @@ Expected<bool> fill_rows(WriteTransaction& transaction, Tree meta, Tree document
     std::size_t looked_at = 0;
     std::size_t bytes = 0;
     std::string last;
-    for (; row && looked_at < rows_max && bytes < kLookedAtBytesMax; row = cursor.next(), ++looked_at) {
+    for (; row && looked_at < rows_max && bytes < looked_at_bytes_max; row = cursor.next(), ++looked_at) {
       bytes += row->value.size();
       last = row->key;
       const auto document = decode_document(row->key, row->value);

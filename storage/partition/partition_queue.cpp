@@ -16,9 +16,9 @@ namespace octavo::storage {
 namespace {
 
 /// A group is full at this size: bounds a transaction's dirty pages and the wait of its first request.
-constexpr std::size_t kGroupBytesMax = 4ULL << 20;
-constexpr std::size_t kGroupJobsMax = 4096;
-constexpr std::size_t kJobOverheadBytes = 256;
+constexpr std::size_t group_bytes_max = 4ULL << 20;
+constexpr std::size_t group_jobs_max = 4096;
+constexpr std::size_t job_overhead_bytes = 256;
 
 /// As fail, but without a reason if memory is short.
 Expected<void> refuse(ErrorCode code, const char* reason) noexcept {
@@ -30,7 +30,7 @@ Expected<void> refuse(ErrorCode code, const char* reason) noexcept {
 }
 
 std::size_t bytes_of(const DocumentWrite& write) {
-  return write.id.size() + write.body.size() + write.history.size() * sizeof(Revision) + kJobOverheadBytes;
+  return write.id.size() + write.body.size() + write.history.size() * sizeof(Revision) + job_overhead_bytes;
 }
 
 std::size_t bytes_of(const std::vector<DocumentWrite>& writes) {
@@ -63,7 +63,7 @@ Expected<void> PhysicalPartition::try_write(std::vector<DocumentWrite> writes, W
 }
 
 void PhysicalPartition::queue_documents(DocumentsJob job, std::size_t bytes) noexcept {
-  if (bytes <= kGroupBytesMax || job.writes.size() == 1 || job.options.atomic) return queue({std::move(job), bytes});
+  if (bytes <= group_bytes_max || job.writes.size() == 1 || job.options.atomic) return queue({std::move(job), bytes});
   std::shared_ptr<LargeRequest> request;
   try {
     request = std::make_shared<LargeRequest>();
@@ -83,7 +83,7 @@ void PhysicalPartition::queue_next_part(std::shared_ptr<LargeRequest> request) n
   std::size_t bytes = 0;
   for (; end < writes.size(); ++end) {
     const std::size_t more = bytes_of(writes[end]);
-    if (bytes != 0 && bytes + more > kGroupBytesMax) break;
+    if (bytes != 0 && bytes + more > group_bytes_max) break;
     bytes += more;
   }
   OCTAVO_ASSERT(end > request->next);
@@ -108,22 +108,22 @@ void PhysicalPartition::queue_next_part(std::shared_ptr<LargeRequest> request) n
 }
 
 void PhysicalPartition::write_local(LocalDocumentWrite write, LocalCompletion done) {
-  const std::size_t bytes = write.id.size() + write.body.size() + kJobOverheadBytes;
+  const std::size_t bytes = write.id.size() + write.body.size() + job_overhead_bytes;
   enqueue({LocalJob{std::move(write), std::move(done), std::uint64_t{0}}, bytes});
 }
 
 void PhysicalPartition::purge(std::vector<PurgeRequest> requests, PurgeCompletion done) {
-  const std::size_t bytes = requests.size() * kJobOverheadBytes;
+  const std::size_t bytes = requests.size() * job_overhead_bytes;
   enqueue({PurgeJob{std::move(requests), std::move(done), {}}, bytes});
 }
 
 void PhysicalPartition::run_transaction(TransactionTask task, std::string partition_key, std::size_t bytes,
                                         std::move_only_function<void(Expected<void>)> done) {
-  enqueue({TransactionJob{std::move(task), std::move(partition_key), std::move(done)}, bytes + kJobOverheadBytes});
+  enqueue({TransactionJob{std::move(task), std::move(partition_key), std::move(done)}, bytes + job_overhead_bytes});
 }
 
 void PhysicalPartition::run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done) {
-  enqueue({IndexJob{std::move(task), std::move(done)}, kJobOverheadBytes});
+  enqueue({IndexJob{std::move(task), std::move(done)}, job_overhead_bytes});
 }
 
 Expected<void> PhysicalPartition::admit(std::size_t bytes) noexcept {
@@ -180,7 +180,7 @@ std::vector<PhysicalPartition::Job> PhysicalPartition::take_group() {
   std::lock_guard<std::mutex> lock(queue_mutex_);
   std::size_t bytes = 0;
   std::size_t count = 0;
-  while (count < queue_.size() && count < kGroupJobsMax && bytes < kGroupBytesMax) {
+  while (count < queue_.size() && count < group_jobs_max && bytes < group_bytes_max) {
     // Index tasks may be long and may fail: they get their own transaction. A seal must be alone and last.
     const auto& work = queue_[count].work;
     const bool alone = std::holds_alternative<IndexJob>(work) || std::holds_alternative<SealJob>(work);

@@ -116,7 +116,7 @@ void PhysicalPartition::make_expiry_schedule(std::size_t rows_max, std::move_onl
       [this, rows_max](WriteTransaction& transaction, Tree meta) -> Expected<bool> {
         const Expiry now = expiry();
         if (now.rule() == nullptr) return false;
-        OCTAVO_TRY(const auto record, transaction.get(meta, kCountersKey));
+        OCTAVO_TRY(const auto record, transaction.get(meta, counters_key));
         PartitionCounters counters;
         if (record) {
           OCTAVO_TRY(counters, decode_counters(*record));

@@ -197,7 +197,7 @@ Expected<std::optional<std::string>> Snapshot::unique_owner(std::string_view par
 }
 
 Expected<PartitionCounters> Snapshot::counters() const {
-  OCTAVO_TRY(const auto record, transaction_.get(tree_of(*store_, PartitionTree::meta), kCountersKey));
+  OCTAVO_TRY(const auto record, transaction_.get(tree_of(*store_, PartitionTree::meta), counters_key));
   if (!record) return PartitionCounters{};
   return decode_counters(*record);
 }

@@ -10,11 +10,11 @@ namespace octavo::storage {
 
 namespace {
 
-constexpr std::uint8_t kRecordVersion = 1;
-constexpr std::uint8_t kRevisionText = 1;
-constexpr std::uint8_t kBodyRevisionText = 2;
-constexpr char kVersionPrefix = 'v';
-constexpr std::string_view kLogExtentKey = "versions";  // a byte shorter than the rows' keys, and sorts after them
+constexpr std::uint8_t record_version = 1;
+constexpr std::uint8_t revision_text = 1;
+constexpr std::uint8_t body_revision_text = 2;
+constexpr char version_prefix = 'v';
+constexpr std::string_view log_extent_key = "versions";  // a byte shorter than the rows' keys, and sorts after them
 
 struct LogExtent {
   Sequence since = 0;
@@ -22,7 +22,7 @@ struct LogExtent {
 };
 
 Expected<std::optional<LogExtent>> read_log_extent(const Transaction& transaction, Tree meta) {
-  OCTAVO_TRY(const auto record, transaction.get(meta, kLogExtentKey));
+  OCTAVO_TRY(const auto record, transaction.get(meta, log_extent_key));
   if (!record) return std::nullopt;
   ByteReader reader(*record);
   LogExtent extent;
@@ -37,26 +37,26 @@ Expected<void> write_log_extent(WriteTransaction& transaction, Tree meta, const 
   ByteWriter writer(record);
   writer.u64(extent.since);
   writer.u64(extent.last);
-  return transaction.put(meta, kLogExtentKey, record);
+  return transaction.put(meta, log_extent_key, record);
 }
 
 }  // namespace
 
 std::string version_key(Sequence sequence) {
-  std::string key(1, kVersionPrefix);
+  std::string key(1, version_prefix);
   append_key_u64(key, sequence);
   return key;
 }
 
 bool is_version_key(std::string_view key) {
-  return key.size() == 1 + sizeof(Sequence) && key.front() == kVersionPrefix;
+  return key.size() == 1 + sizeof(Sequence) && key.front() == version_prefix;
 }
 
 Expected<VersionRow> decode_version(std::string_view key, std::string_view record) {
   OCTAVO_ASSERT(is_version_key(key));
   const auto damaged = [] { return fail(ErrorCode::corrupted, "A stored version is damaged."); };
   ByteReader reader(record);
-  if (reader.u8() != kRecordVersion) return damaged();
+  if (reader.u8() != record_version) return damaged();
   VersionRow row;
   row.sequence = read_key_u64(key.substr(1));
   const std::uint8_t operation = reader.u8();
@@ -64,13 +64,13 @@ Expected<VersionRow> decode_version(std::string_view key, std::string_view recor
   const std::uint8_t flags = reader.u8();
   row.time_s = static_cast<std::int64_t>(reader.u48());
   row.previous_sequence = reader.varint();
-  if (operation < 1 || operation > 4 || !read_revision(reader, flags & kRevisionText, row.revision)) return damaged();
+  if (operation < 1 || operation > 4 || !read_revision(reader, flags & revision_text, row.revision)) return damaged();
   row.id = reader.sized_bytes();
   row.body_revision = row.revision;
   row.body_time_s = row.time_s;
   if (row.removes()) {
     row.body_time_s = static_cast<std::int64_t>(reader.u48());
-    if (!read_revision(reader, flags & kBodyRevisionText, row.body_revision)) return damaged();
+    if (!read_revision(reader, flags & body_revision_text, row.body_revision)) return damaged();
   }
   if (!reader.ok() || row.id.empty()) return damaged();
   row.body = reader.rest();
@@ -100,10 +100,10 @@ Expected<void> VersionLog::append(WriteTransaction& transaction, Tree meta, cons
   std::string record;
   record.reserve(row.body.size() + row.id.size() + 80);
   ByteWriter writer(record);
-  writer.u8(kRecordVersion);
+  writer.u8(record_version);
   writer.u8(static_cast<std::uint8_t>(row.operation));
-  writer.u8(static_cast<std::uint8_t>((row.revision.hash.is_digest() ? 0 : kRevisionText) |
-                                      (row.body_revision.hash.is_digest() ? 0 : kBodyRevisionText)));
+  writer.u8(static_cast<std::uint8_t>((row.revision.hash.is_digest() ? 0 : revision_text) |
+                                      (row.body_revision.hash.is_digest() ? 0 : body_revision_text)));
   writer.u48(static_cast<std::uint64_t>(row.time_s));
   writer.varint(row.previous_sequence);
   write_revision(writer, row.revision);
@@ -149,10 +149,10 @@ void VersionLog::Times::find_later(Sequence sequence) {
     later_sequence_ = row->sequence;
     later_time_s_ = row->time_s;
   };
-  constexpr Sequence kAnySequence = ~Sequence{0} / 4;  // a damaged key may state a greater one
+  constexpr Sequence any_sequence = ~Sequence{0} / 4;  // a damaged key may state a greater one
   Sequence ahead = sequence;
   Sequence distance = 1;
-  while (ahead < kAnySequence && distance < kAnySequence) {
+  while (ahead < any_sequence && distance < any_sequence) {
     const auto row = cursor.seek(ahead + distance);
     if (!is_ahead(row)) {
       note(row);

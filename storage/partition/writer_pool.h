@@ -60,11 +60,11 @@ class WriterPool {
   /// Result of the newest commit of any source: nullopt after success, else disk_full or io_failure.
   std::optional<ErrorCode> disk_failure() const {
     const ErrorCode code = disk_failure_.load(std::memory_order_relaxed);
-    return code == kNone ? std::nullopt : std::optional(code);
+    return code == no_failure ? std::nullopt : std::optional(code);
   }
   /// True if the result is news: it is then worth one line in the log, rather than a thousand per second.
   bool note_commit(const Expected<void>& committed) {
-    ErrorCode code = kNone;
+    ErrorCode code = no_failure;
     if (!committed) {
       code = committed.error().code;
       if (code != ErrorCode::disk_full && code != ErrorCode::io_failure) return true;
@@ -75,10 +75,10 @@ class WriterPool {
   }
 
  private:
-  static constexpr auto kNone = ErrorCode{0xFF};
+  static constexpr auto no_failure = ErrorCode{0xFF};
   const std::size_t queued_bytes_max_;
   std::atomic<std::size_t> queued_bytes_{0};
-  std::atomic<ErrorCode> disk_failure_{kNone};
+  std::atomic<ErrorCode> disk_failure_{no_failure};
   void run();
   void append(std::shared_ptr<WriteSource> source);
   std::shared_ptr<WriteSource> take_first();

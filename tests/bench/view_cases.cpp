@@ -25,7 +25,7 @@ std::string sales_map(unsigned rows) {
 }
 
 /// Of the fields that documents have.
-constexpr std::string_view kIndexFunction =
+constexpr std::string_view index_function =
     "function(doc) { index('default', doc.text); index('kind', doc.kind, {facet: true}); "
     "index('price', doc.price, {store: true}); }";
 
@@ -37,7 +37,7 @@ std::string design_of(unsigned rows, unsigned views = 1, bool searched = false) 
         boost::json::object{{"map", sales_map(rows) + std::string(i, ' ')}, {"reduce", "_sum"}};
   }
   boost::json::object design{{"options", boost::json::object{{"partitioned", false}}}, {"views", std::move(sources)}};
-  if (searched) design["indexes"] = {{"all", {{"index", kIndexFunction}}}};
+  if (searched) design["indexes"] = {{"all", {{"index", index_function}}}};
   return boost::json::serialize(design);
 }
 
@@ -91,7 +91,7 @@ struct Query {
   std::string_view name;
   std::string_view parameters;
 };
-constexpr Query kQueries[] = {
+constexpr Query timed_queries[] = {
     {"grand total", ""},
     {"group_level=1, 10 groups", "?group_level=1"},
     {"group_level=2, 120 groups", "?group_level=2"},
@@ -106,15 +106,15 @@ std::string target_of(const Run& run, std::string_view design, const Query& quer
 
 void view_queries(Run& run) {
   build_view(run, "sales", 1, "build of a view with _sum, one row for each document");
-  for (const auto& query : kQueries) {
+  for (const auto& query : timed_queries) {
     run.report.add(measure_query(run, target_of(run, "sales", query), fmt::format("_view: {}", query.name)));
   }
 }
 
 void large_view(Run& run) {
-  constexpr unsigned kRows = 100;
-  build_view(run, "large", kRows, "build of a view with _sum, 100 rows for each document");
-  for (const auto& query : kQueries) {
+  constexpr unsigned rows_per_document = 100;
+  build_view(run, "large", rows_per_document, "build of a view with _sum, 100 rows for each document");
+  for (const auto& query : timed_queries) {
     auto row =
         measure_query(run, target_of(run, "large", query), fmt::format("_view of 100 × the rows: {}", query.name));
     row.limit = measure_query(run, target_of(run, "sales", query), {}).result;

@@ -64,8 +64,8 @@ int open_file(int folder, const char* path, int flags, mode_t mode) {
   const bool synced = (flags & (O_DSYNC | O_SYNC)) != 0;
   const bool emptied = existed && (flags & O_TRUNC) != 0;
   layer.add_file(fd, *std::move(name),
-                 static_cast<std::uint16_t>((creates ? kCreated : 0) | (synced ? kSynced : 0) |
-                                            (emptied ? kEmptied : 0) | (is_folder ? kFolder : 0)));
+                 static_cast<std::uint16_t>((creates ? created_flag : 0) | (synced ? synced_flag : 0) |
+                                            (emptied ? emptied_flag : 0) | (is_folder ? folder_flag : 0)));
   return fd;
 }
 
@@ -107,7 +107,7 @@ ssize_t write_file(int fd, const iovec* parts, int count, off_t offset) {
   if (file != nullptr && written > 0) {
     const ErrnoKeeper keeper;
     const off_t position = offset >= 0 ? offset : syscall(SYS_lseek, fd, 0, SEEK_CUR) - written;
-    layer.record(Kind::write, file->synced ? kSynced : 0, file->handle, static_cast<std::uint64_t>(position),
+    layer.record(Kind::write, file->synced ? synced_flag : 0, file->handle, static_cast<std::uint64_t>(position),
                  static_cast<std::uint64_t>(written), parts, count);
   }
   return written;
@@ -121,7 +121,7 @@ int sync_file(int fd, bool data_only) {
     errno = FaultRules::failing();
     return -1;
   }
-  const std::uint64_t begin = layer.record(Kind::sync_begins, data_only ? kDataOnly : 0, file->handle, 0, 0);
+  const std::uint64_t begin = layer.record(Kind::sync_begins, data_only ? data_only_flag : 0, file->handle, 0, 0);
   const int result = static_cast<int>(syscall(data_only ? SYS_fdatasync : SYS_fsync, fd));
   FaultRules::wait();
   if (result == 0) layer.record(Kind::sync_ends, 0, file->handle, begin, 0);

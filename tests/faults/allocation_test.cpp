@@ -65,11 +65,11 @@ void run_and_tell(FaultyShop& shop, const ShopRequest& request) {
 
 // What the background does for a request, and after it, while it is short of memory again and again.
 void run_beside_shortage(FaultyShop& shop, const ShopRequest& request) {
-  constexpr int kRounds = 8;
-  constexpr std::chrono::milliseconds kFollowing{25};  // global indexes are updated by then
+  constexpr int rounds = 8;
+  constexpr std::chrono::milliseconds follow_time{25};  // global indexes are updated by then
   static int number = 0;
   for (const unsigned one_in : {100U, 40U, 20U}) {
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < rounds; ++round) {
       CAPTURE(request.name, one_in, round);
       const auto send = request.prepare(shop, std::to_string(++number));
       shop.before_run([one_in] { fail_in_background(one_in); });
@@ -79,7 +79,7 @@ void run_beside_shortage(FaultyShop& shop, const ShopRequest& request) {
       } catch (const std::bad_alloc&) {
         // That of a worker: the connection answers 503 itself.
       }
-      if (round % 4 == 0) std::this_thread::sleep_for(kFollowing);
+      if (round % 4 == 0) std::this_thread::sleep_for(follow_time);
       stop_failing();
       shop.before_run(nullptr);
       if (answer) {

@@ -84,7 +84,7 @@ struct Rule {
   ErrorCode code;
 };
 
-const std::vector<Rule> kRules = {
+const std::vector<Rule> rule_table = {
     {"eio", "write", ErrorCode::io_failure},          {"eio", "synced-write", ErrorCode::io_failure},
     {"eio", "fdatasync", ErrorCode::io_failure},      {"enospc", "write", ErrorCode::disk_full},
     {"enospc", "synced-write", ErrorCode::disk_full}, {"enospc", "fdatasync", ErrorCode::disk_full},
@@ -94,7 +94,7 @@ const std::vector<Rule> kRules = {
 
 TEST_CASE("LMDB meets one failing write or sync anywhere in a commit") {
   if (root().empty()) FAIL("run this with the file layer: see tests/faults/CMakeLists.txt");
-  for (const Rule& rule : kRules) {
+  for (const Rule& rule : rule_table) {
     for (int skip = 0;; ++skip) {
       CAPTURE(rule.error, rule.operation, skip);
       Subject subject;
@@ -119,7 +119,7 @@ TEST_CASE("LMDB meets one failing write or sync anywhere in a commit") {
 }
 
 TEST_CASE("LMDB meets a disk that fails for a while: reads go on, and so do writes when it is back") {
-  for (const Rule& rule : kRules) {
+  for (const Rule& rule : rule_table) {
     CAPTURE(rule.error, rule.operation);
     Subject subject;
     set_rules(fmt::format("{} {}\n", rule.error, rule.operation));

@@ -17,8 +17,8 @@ namespace crypto = octavo::crypto;
 using octavo::fuzz::InputReader;
 using octavo::fuzz::require;
 
-constexpr std::int64_t kNow = 1'700'000'000;
-constexpr std::string_view kSecret = "a secret of the server";
+constexpr std::int64_t fixed_now_s = 1'700'000'000;
+constexpr std::string_view server_secret = "a secret of the server";
 
 struct OneHeader final : HeaderSource {
   std::optional<std::string_view> find(std::string_view) const override { return value; }
@@ -64,8 +64,8 @@ couch::JwtVerifier verifier() {
       "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE2lscaUk/DGgO8KaS5YgLNtXW4KHv\n"
       "dgWkhF8kSB+RsW6mwPPMwg+S0i7f92zhB9v3UjED/AcKgumOQrfyk30GUw==\n"
       "-----END PUBLIC KEY-----\n";
-  auto keys =
-      couch::JwtKeys::load({{"hs256:_default", crypto::base64_encode(kSecret)}, {"rs256:r", rsa}, {"es256:e", ec}});
+  auto keys = couch::JwtKeys::load(
+      {{"hs256:_default", crypto::base64_encode(server_secret)}, {"rs256:r", rsa}, {"es256:e", ec}});
   require(keys.has_value(), "the keys can be used");
   return {*std::move(keys), {"iss=fuzz"}};
 }
@@ -73,29 +73,29 @@ couch::JwtVerifier verifier() {
 /// Signs what follows the head, so that the claims are reached and not only the signature's check.
 std::string signed_token(std::string_view head, std::string_view claims) {
   const std::string text = crypto::base64url_encode(head) + "." + crypto::base64url_encode(claims);
-  return text + "." + crypto::base64url_encode(crypto::hmac(crypto::Digest::sha256, kSecret, text));
+  return text + "." + crypto::base64url_encode(crypto::hmac(crypto::Digest::sha256, server_secret, text));
 }
 
 void check_token(std::string_view token, bool is_ours) {
   static const couch::JwtVerifier jwt = verifier();
-  const auto identity = jwt.verify(token, kNow);
+  const auto identity = jwt.verify(token, fixed_now_s);
   if (!identity) return;
   require(is_ours, "nobody else can sign");
   require(!identity->subject.empty(), "a valid token names somebody");
-  if (identity->expires_s) require(*identity->expires_s > kNow, "a valid token is not expired");
+  if (identity->expires_s) require(*identity->expires_s > fixed_now_s, "a valid token is not expired");
 }
 
 void check_cookie(std::string_view value) {
   const auto cookie = couch::SessionCookie::decode(value);
   if (!cookie) return;
   require(cookie->issued_s >= 0, "time does not run backwards");
-  (void)cookie->seconds_left(kNow, std::chrono::seconds(600));
-  require(!cookie->signed_with(kSecret, "salt"), "nobody else can sign");
+  (void)cookie->seconds_left(fixed_now_s, std::chrono::seconds(600));
+  require(!cookie->signed_with(server_secret, "salt"), "nobody else can sign");
   const auto ours =
-      couch::SessionCookie::decode(couch::SessionCookie::encode(cookie->user, cookie->issued_s, kSecret, "salt"));
+      couch::SessionCookie::decode(couch::SessionCookie::encode(cookie->user, cookie->issued_s, server_secret, "salt"));
   require(ours && ours->user == cookie->user && ours->issued_s == cookie->issued_s, "a cookie reads back");
-  require(ours->signed_with(kSecret, "salt"), "and is signed");
-  require(!ours->signed_with(kSecret, "salt2"), "for one salt");
+  require(ours->signed_with(server_secret, "salt"), "and is signed");
+  require(!ours->signed_with(server_secret, "salt2"), "for one salt");
 }
 
 void check_stored_password(std::string_view text) {

@@ -40,13 +40,13 @@ using octavo::fuzz::ExpectedReply;
 using octavo::fuzz::InputReader;
 using octavo::fuzz::require;
 
-constexpr std::string_view kDatabase = "db";
-constexpr std::string_view kPartitioned = "parts";
+constexpr std::string_view plain_name = "db";
+constexpr std::string_view partitioned_name = "parts";
 /// Inputs leave documents behind; after so many the databases are made anew.
-constexpr int kInputsPerDatabase = 400;
-constexpr std::chrono::seconds kConnectionMax{20};
+constexpr int inputs_per_database = 400;
+constexpr std::chrono::seconds connection_time_max{20};
 /// A feed may send heartbeats faster than that.
-constexpr std::chrono::milliseconds kTick{5};
+constexpr std::chrono::milliseconds tick_interval{5};
 
 config::Settings make_settings(bool with_users) {
   config::Settings settings;
@@ -165,8 +165,8 @@ class Server {
 
   /// The client has said all it will say: whatever it asked for, its connection must end.
   void wait_for_end() {
-    const auto give_up = std::chrono::steady_clock::now() + kConnectionMax;
-    auto next_tick = std::chrono::steady_clock::now() + kTick;
+    const auto give_up = std::chrono::steady_clock::now() + connection_time_max;
+    auto next_tick = std::chrono::steady_clock::now() + tick_interval;
     while (open()) {
       if (context_.stopped()) context_.restart();
       const bool idle = context_.run_one_for(std::chrono::microseconds{200}) == 0;
@@ -174,7 +174,7 @@ class Server {
       if ((idle || now >= next_tick) && open()) {
         // As the thread's clock does: this is what sees that the client of a feed has gone.
         connection_->on_tick();
-        next_tick = now + kTick;
+        next_tick = now + tick_interval;
         require(now < give_up, "a connection ends when its client has left");
       }
       receive();
@@ -183,18 +183,18 @@ class Server {
 
   void restore_databases() {
     auto& engine = engine_.engine();
-    const bool renew = inputs_++ % kInputsPerDatabase == 0;
+    const bool renew = inputs_++ % inputs_per_database == 0;
     for (const std::string& name : engine.databases().names()) {
-      const bool ours = name == kDatabase || name == kPartitioned;
+      const bool ours = name == plain_name || name == partitioned_name;
       if (name.starts_with('_') || (ours && !renew)) continue;
       require(engine.delete_database(name).has_value(), "a database can be deleted");
     }
     const auto names = engine.databases().names();
-    if (std::ranges::find(names, kDatabase) == names.end()) {
-      fill(*engine_.create(kDatabase), "");
+    if (std::ranges::find(names, plain_name) == names.end()) {
+      fill(*engine_.create(plain_name), "");
     }
-    if (std::ranges::find(names, kPartitioned) == names.end()) {
-      fill(*engine_.create(kPartitioned, {.partitioned = true, .q = 2}), "p:");
+    if (std::ranges::find(names, partitioned_name) == names.end()) {
+      fill(*engine_.create(partitioned_name, {.partitioned = true, .q = 2}), "p:");
     }
   }
 

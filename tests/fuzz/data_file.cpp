@@ -22,7 +22,7 @@ using namespace octavo::storage;
 using octavo::fuzz::InputReader;
 using octavo::fuzz::require;
 
-constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t page_bytes = 4096;
 
 std::string make_image() {
   octavo::tests::PartitionFixture fixture;
@@ -48,41 +48,41 @@ class DataFile {
       const std::uint8_t action = in.byte();
       // Half of the damage is near the headers, where the structure is.
       std::size_t at = in.number(3) % image_.size();
-      if (action & 8) at = at / kPageBytes * kPageBytes + at % 64;
+      if (action & 8) at = at / page_bytes * page_bytes + at % 64;
       switch (action & 7) {
         case 0:
         case 1:
         case 2: {
-          char& byte = page_of(at)[at % kPageBytes];
+          char& byte = page_of(at)[at % page_bytes];
           byte = static_cast<char>(byte ^ (1 << (action >> 5)));
           break;
         }
         case 3:
-          page_of(at)[at % kPageBytes] = static_cast<char>(in.byte());
+          page_of(at)[at % page_bytes] = static_cast<char>(in.byte());
           break;
         case 4: {
           const std::uint64_t value = in.number(action >> 5);
           const std::size_t size = action & 16 ? 2 : 8;
-          std::memcpy(&page_of(at)[std::min(at % kPageBytes, kPageBytes - size)], &value, size);
+          std::memcpy(&page_of(at)[std::min(at % page_bytes, page_bytes - size)], &value, size);
           break;
         }
         case 5: {
-          const std::size_t from = in.byte() % (image_.size() / kPageBytes) * kPageBytes;
-          std::memcpy(page_of(at).data(), &image_[from], kPageBytes);
+          const std::size_t from = in.byte() % (image_.size() / page_bytes) * page_bytes;
+          std::memcpy(page_of(at).data(), &image_[from], page_bytes);
           break;
         }
         case 6: {
           const std::size_t from = in.number(3) % image_.size();
           const std::size_t count =
-              std::min({std::size_t{in.byte()}, image_.size() - from, kPageBytes - at % kPageBytes});
-          std::memcpy(&page_of(at)[at % kPageBytes], &image_[from], count);
+              std::min({std::size_t{in.byte()}, image_.size() - from, page_bytes - at % page_bytes});
+          std::memcpy(&page_of(at)[at % page_bytes], &image_[from], count);
           break;
         }
         default:
-          size_ = action & 16 ? at : (at / kPageBytes + 1) * kPageBytes;
+          size_ = action & 16 ? at : (at / page_bytes + 1) * page_bytes;
       }
     }
-    for (const auto& [page, bytes] : pages_) write(page * kPageBytes, bytes);
+    for (const auto& [page, bytes] : pages_) write(page * page_bytes, bytes);
     if (size_ != image_.size()) require(::ftruncate(descriptor_, static_cast<off_t>(size_)) == 0, "it can be cut");
   }
 
@@ -90,7 +90,7 @@ class DataFile {
     if (size_ != image_.size()) {
       write(0, image_);
     } else {
-      for (const auto& [page, bytes] : pages_) write(page * kPageBytes, original(page));
+      for (const auto& [page, bytes] : pages_) write(page * page_bytes, original(page));
     }
     size_ = image_.size();
     pages_.clear();
@@ -98,10 +98,10 @@ class DataFile {
 
  private:
   std::string_view original(std::size_t page) const {
-    return std::string_view(image_).substr(page * kPageBytes, kPageBytes);
+    return std::string_view(image_).substr(page * page_bytes, page_bytes);
   }
   std::string& page_of(std::size_t at) {
-    return pages_.try_emplace(at / kPageBytes, original(at / kPageBytes)).first->second;
+    return pages_.try_emplace(at / page_bytes, original(at / page_bytes)).first->second;
   }
   void write(std::size_t at, std::string_view bytes) {
     require(

@@ -26,7 +26,7 @@ using octavo::fuzz::InputReader;
 using octavo::fuzz::require;
 
 // Few random texts are programs: most inputs are rows of these, a byte each.
-constexpr std::string_view kFragments[] = {
+constexpr std::string_view fragments[] = {
     "function(doc) {",
     "}",
     "function(doc, req) {",
@@ -127,7 +127,7 @@ constexpr std::string_view kFragments[] = {
 
 std::string source_of(std::string_view bytes) {
   std::string source;
-  for (const char c : bytes) source += kFragments[static_cast<unsigned char>(c) % std::size(kFragments)];
+  for (const char c : bytes) source += fragments[static_cast<unsigned char>(c) % std::size(fragments)];
   return source;
 }
 

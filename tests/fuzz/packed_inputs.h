@@ -13,7 +13,7 @@ namespace octavo::fuzz {
 
 /// Many inputs in one file, so that a corpus is one file and not a thousand:
 ///   pack := (size:u32le bytes)*
-inline constexpr std::string_view kPackExtension = ".pack";
+inline constexpr std::string_view pack_extension = ".pack";
 
 inline std::string read_file(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);

@@ -35,7 +35,7 @@ int main(int argc, char** argv) try {
     for (const fs::path& file : files) {
       std::cerr << file.filename().string() << '\n';
       const std::string content = octavo::fuzz::read_file(file);
-      if (file.extension() != octavo::fuzz::kPackExtension) {
+      if (file.extension() != octavo::fuzz::pack_extension) {
         run(content);
         ++inputs;
         continue;

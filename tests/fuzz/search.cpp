@@ -33,7 +33,7 @@ struct Field {
   const char* name;
   std::variant<std::string, double, bool> value;
 };
-const std::vector<std::vector<Field>> kDocuments{
+const std::vector<std::vector<Field>> indexed_documents{
     {{"default", "Salter scales weigh the salt of the earth"}, {"price", 7.5}, {"new", true}},
     {{"default", "salt and pepper, pepper and salt"}, {"price", 12.0}, {"brand", "Salter"}},
     {{"default", "the scale of a fish"}, {"price", -3.0}, {"brand", "none"}},
@@ -48,7 +48,7 @@ class Fields final : public FieldSource {
  public:
   Expected<void> read(const FeedDocument& document, std::vector<IndexedField>& fields) override {
     fields.clear();
-    for (const Field& field : kDocuments[static_cast<std::size_t>(document.id[0] - 'a')]) {
+    for (const Field& field : indexed_documents[static_cast<std::size_t>(document.id[0] - 'a')]) {
       fields.emplace_back();
       fields.back().name = field.name;
       fields.back().value = field.value;
@@ -72,7 +72,7 @@ class Shelf {
     index_ = std::make_unique<SearchIndex>("fuzz", *analyzers, std::make_unique<Fields>(), options);
     require(index_->open(0).has_value(), "an index can be made");
     std::vector<FeedDocument> documents;
-    for (std::size_t i = 0; i < kDocuments.size(); ++i) {
+    for (std::size_t i = 0; i < indexed_documents.size(); ++i) {
       FeedDocument document;
       document.id = std::string(1, static_cast<char>('a' + i));
       document.sequence = i + 1;

@@ -23,7 +23,7 @@ namespace json = boost::json;
 using octavo::fuzz::InputReader;
 using octavo::fuzz::require;
 
-constexpr std::string_view kRevision = "1-967a00dff5e02add41819138abb3284d";
+constexpr std::string_view revision_text = "1-967a00dff5e02add41819138abb3284d";
 
 struct Document {
   std::string text;
@@ -74,7 +74,7 @@ void check_index(const Selector& selector, const Document& document, std::uint8_
     if (i > 0) require(bounds.ranges[i - 1].end <= bounds.ranges[i].begin, "ranges are in order and disjoint");
   }
   std::string key, value;
-  const auto revision = storage::Revision::parse(kRevision);
+  const auto revision = storage::Revision::parse(revision_text);
   if (!append_index_entry(index, {document.root, document.text, document.id, *revision}, key, value)) return;
   require(
       std::ranges::any_of(bounds.ranges, [&](const KeyRange& range) { return range.begin <= key && key < range.end; }),
@@ -103,21 +103,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   document.id = in.line();
   // Ids are UTF-8 and not empty.
   if (document.id.empty() || !simdjson::validate_utf8(document.id)) document.id = "p:id";
-  const bool matches = selector->matches(document.root, document.id, kRevision);
+  const bool matches = selector->matches(document.root, document.id, revision_text);
 
   // The selector as it is shown means what the selector means.
   const auto shown = Selector::parse(selector->to_json());
   require(shown.has_value(), "a selector as shown is a selector");
-  require(shown->matches(document.root, document.id, kRevision) == matches, "of the same meaning");
+  require(shown->matches(document.root, document.id, revision_text) == matches, "of the same meaning");
 
   // At the top alone `{}` matches everything; inside it is compared with the value, as in Mango.
   if (selector_json->is_object() && selector_json->get_object().empty()) return 0;
   const json::array twice{*selector_json, *selector_json};
   const auto conjunction = Selector::parse(json::object{{"$and", twice}});
   if (conjunction) {
-    require(conjunction->matches(document.root, document.id, kRevision) == matches, "a and a is a");
-    require(!conjunction->implies(*selector) || !matches || selector->matches(document.root, document.id, kRevision),
-            "implied means matched");
+    require(conjunction->matches(document.root, document.id, revision_text) == matches, "a and a is a");
+    require(
+        !conjunction->implies(*selector) || !matches || selector->matches(document.root, document.id, revision_text),
+        "implied means matched");
   }
   if (matches) {
     check_constraints(*selector, document);
@@ -127,15 +128,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!other_json) return 0;
   const auto other = Selector::parse(*other_json);
   if (!other || other_json->get_object().empty()) return 0;
-  const bool other_matches = other->matches(document.root, document.id, kRevision);
+  const bool other_matches = other->matches(document.root, document.id, revision_text);
   if (selector->implies(*other) && matches) require(other_matches, "what implies a filter is in a partial index");
   const auto either = Selector::parse(json::object{{"$or", json::array{*selector_json, *other_json}}});
   if (either) {
-    require(either->matches(document.root, document.id, kRevision) == (matches || other_matches), "or means or");
+    require(either->matches(document.root, document.id, revision_text) == (matches || other_matches), "or means or");
   }
   const auto both = Selector::parse(json::object{{"$and", json::array{*selector_json, *other_json}}});
   if (both) {
-    require(both->matches(document.root, document.id, kRevision) == (matches && other_matches), "and means and");
+    require(both->matches(document.root, document.id, revision_text) == (matches && other_matches), "and means and");
     if (matches && other_matches) check_index(*both, document, shape);
   }
   return 0;

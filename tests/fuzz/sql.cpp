@@ -27,7 +27,7 @@ using namespace octavo::query::sql;
 using octavo::fuzz::InputReader;
 using octavo::fuzz::require;
 
-constexpr std::string_view kPlaceholder = "{documentdb-formattableorderbyquery-filter}";
+constexpr std::string_view placeholder = "{documentdb-formattableorderbyquery-filter}";
 
 /// The results of a query over one document, and whether the document passed WHERE.
 struct Outcome {
@@ -91,8 +91,8 @@ void check_plan(const SqlQuery& query, std::span<const SqlParameter> parameters)
   if (!plan) return;
   std::string rewritten(plan->at("queryInfo").at("rewrittenQuery").as_string());
   if (rewritten.empty()) return;
-  if (const auto at = rewritten.find(kPlaceholder); at != std::string::npos) {
-    rewritten.replace(at, kPlaceholder.size(), "true");
+  if (const auto at = rewritten.find(placeholder); at != std::string::npos) {
+    rewritten.replace(at, placeholder.size(), "true");
   }
   const auto again = SqlQuery::parse(rewritten, parameters);
   require(again.has_value() || again.error().code == codes::limit_exceeded, "a rewritten query is a query");

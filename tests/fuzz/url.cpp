@@ -69,7 +69,7 @@ bool expected_target(std::string_view target, std::vector<std::string>& segments
     if (!segment) return false;
     segments.push_back(*std::move(segment));
   }
-  if (segments.size() > kTargetPartsMax) return false;
+  if (segments.size() > target_parts_max) return false;
   if (question == std::string_view::npos) return true;
   for (const std::string_view pair : split(target.substr(question + 1), '&')) {
     if (pair.empty()) continue;
@@ -79,7 +79,7 @@ bool expected_target(std::string_view target, std::vector<std::string>& segments
     if (!name || !value) return false;
     query.push_back({*std::move(name), *std::move(value)});
   }
-  return query.size() <= kTargetPartsMax;
+  return query.size() <= target_parts_max;
 }
 
 struct OneHeader final : HeaderSource {
@@ -101,7 +101,7 @@ void check_id(const std::string& id) {
   for (const bool partitioned : {false, true}) {
     const auto checked = check_document_id(id, partitioned);
     const auto key = partition_key_of(id, partitioned);
-    require(hash_position(id, partitioned) < kHashSpaceEnd, "every id has a place");
+    require(hash_position(id, partitioned) < hash_space_end, "every id has a place");
     if (!checked) {
       require(!checked.error().reason.empty(), "a refusal has a reason");
       continue;

@@ -21,13 +21,13 @@ struct FaultKind {
 
 inline std::vector<FaultKind> fault_kinds() {
   using At = storage::StorageCall;
-  const std::set<At> kEverything{};
-  const std::set<At> kOfTheDisk{At::create_folder, At::open, At::put, At::erase, At::commit, At::sync};
+  const std::set<At> all_calls{};
+  const std::set<At> disk_calls{At::create_folder, At::open, At::put, At::erase, At::commit, At::sync};
   return {
-      {"the disk is full", {.code = ENOSPC, .calls = kOfTheDisk, .lasting = true}, {507}},
-      {"one call finds the disk full", {.code = ENOSPC, .calls = kOfTheDisk}, {507}},
+      {"the disk is full", {.code = ENOSPC, .calls = disk_calls, .lasting = true}, {507}},
+      {"one call finds the disk full", {.code = ENOSPC, .calls = disk_calls}, {507}},
       {"the disk fails and stays so", {.code = EIO, .calls = {At::commit, At::sync}, .lasting = true}, {500}},
-      {"one call fails on the disk", {.code = EIO, .calls = kOfTheDisk}, {500}},
+      {"one call fails on the disk", {.code = EIO, .calls = disk_calls}, {500}},
       {"the meta page fails", {.code = EIO, .calls = {At::commit}, .panics = true}, {500}},
       {"the meta page fails, but is stored",
        {.code = EIO, .calls = {At::commit}, .took_place = true, .panics = true},
@@ -36,7 +36,7 @@ inline std::vector<FaultKind> fault_kinds() {
       {"no reader slot", {.code = storage::fault_code::too_many_readers, .calls = {At::begin_read}}, {503}},
       {"no descriptor", {.code = EMFILE, .calls = {At::open}}, {503}},
       {"no address space", {.code = ENOMEM, .calls = {At::grow, At::open}}, {503}},
-      {"no memory", {.code = FaultPlan::kNoMemory, .calls = kEverything}, {503}},
+      {"no memory", {.code = FaultPlan::no_memory, .calls = all_calls}, {503}},
   };
 }
 
@@ -60,16 +60,16 @@ class FaultMatrix {
     // The first one opens what the next ones find open.
     calls_of(request, kind);
     const std::size_t calls = calls_of(request, kind);
-    const std::size_t stride = std::max(kStride, (calls + points - 1) / points);
+    const std::size_t stride = std::max(stride_min, (calls + points - 1) / points);
     for (std::size_t n = (stride + 1) / 2; n <= calls; n += stride) run_at(request, kind, n, calls);
   }
 
  private:
   // Sanitizers make each check many times as long: they see every few calls only.
 #if defined(OCTAVO_SANITIZED)
-  static constexpr std::size_t kStride = 7;
+  static constexpr std::size_t stride_min = 7;
 #else
-  static constexpr std::size_t kStride = 1;
+  static constexpr std::size_t stride_min = 1;
 #endif
 
   /// By what an earlier fault set going in the background: its own reply was given before.

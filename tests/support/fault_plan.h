@@ -17,7 +17,7 @@ class FaultPlan final : public storage::FaultInjector {
  public:
   using Call = storage::StorageCall;
   /// As a code: throws std::bad_alloc.
-  static constexpr int kNoMemory = -1;
+  static constexpr int no_memory = -1;
 
   struct Fault {
     int code = EIO;
@@ -64,7 +64,7 @@ class FaultPlan final : public storage::FaultInjector {
     }
     if (!(call == Call::commit && fault_.took_place) && strikes(call, folder)) {
       if (fault_.panics && call == Call::commit) panicked_.insert(folder);
-      if (fault_.code == kNoMemory) throw std::bad_alloc();
+      if (fault_.code == no_memory) throw std::bad_alloc();
       return fault_.code;
     }
     ++made_[static_cast<std::size_t>(call)];

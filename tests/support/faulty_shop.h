@@ -108,7 +108,7 @@ class FaultyShop {
         for (const auto& problem : partition->problems) report.add(problem);
       }
       // What follows the documents in the background may have met the fault too; it tries again by itself.
-      const auto give_up = std::chrono::steady_clock::now() + kCatchUpMax;
+      const auto give_up = std::chrono::steady_clock::now() + catch_up_max;
       auto indexes = run_task(query::check_indexes(*query::services_of(database), report));
       while (!indexes && std::chrono::steady_clock::now() < give_up) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -135,7 +135,7 @@ class FaultyShop {
   }
 
   /// Longer than the longest pause between two attempts of the background, on a busy machine too.
-  static constexpr std::chrono::seconds kCatchUpMax{30};
+  static constexpr std::chrono::seconds catch_up_max{30};
 
   static config::Settings settings() {
     config::Settings settings;

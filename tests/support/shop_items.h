@@ -13,7 +13,7 @@ namespace octavo::tests {
 
 namespace items {
 
-inline constexpr const char* kDocs = "/dbs/mall/colls/items/docs";
+inline constexpr const char* docs_path = "/dbs/mall/colls/items/docs";
 
 inline Headers of_key(std::string_view key, Headers headers = {}) {
   headers.try_emplace("x-ms-documentdb-partitionkey", fmt::format("[\"{}\"]", key));
@@ -21,26 +21,26 @@ inline Headers of_key(std::string_view key, Headers headers = {}) {
 }
 
 inline std::string path(std::string_view id) {
-  return fmt::format("{}/{}", kDocs, id);
+  return fmt::format("{}/{}", docs_path, id);
 }
 
 /// Upserts an item while nothing fails.
 inline void put(FaultyShop& shop, const std::string& id, std::string_view key) {
-  const auto answer = shop.cosmos().post(kDocs, fmt::format(R"({{"id":"{}","pk":"{}","n":1}})", id, key),
+  const auto answer = shop.cosmos().post(docs_path, fmt::format(R"({{"id":"{}","pk":"{}","n":1}})", id, key),
                                          of_key(key, {{"x-ms-documentdb-is-upsert", "true"}}));
   REQUIRE((answer.status == 200 || answer.status == 201));
 }
 
 inline Received query(FaultyShop& shop, std::string_view text, Headers headers = {}) {
   headers.try_emplace("x-ms-documentdb-isquery", "true");
-  return shop.cosmos().post(kDocs, fmt::format(R"({{"query":"{}"}})", text), std::move(headers));
+  return shop.cosmos().post(docs_path, fmt::format(R"({{"query":"{}"}})", text), std::move(headers));
 }
 
 /// Reads of all kinds answer.
 inline void check_reads(FaultyShop& shop) {
   CHECK(shop.cosmos().get(path("d0"), of_key("p0")).status == 200);
-  CHECK(shop.cosmos().get(kDocs).status == 200);
-  CHECK(shop.cosmos().get(kDocs, {{"A-IM", "Incremental Feed"}}).status == 200);
+  CHECK(shop.cosmos().get(docs_path).status == 200);
+  CHECK(shop.cosmos().get(docs_path, {{"A-IM", "Incremental Feed"}}).status == 200);
   CHECK(query(shop, "SELECT * FROM c WHERE c.n = 3").status == 200);
   CHECK(query(shop, "SELECT * FROM c ORDER BY c.n", of_key("p1")).status == 200);
   CHECK(shop.cosmos().get("/dbs/mall/colls/items").status == 200);
@@ -66,10 +66,10 @@ inline std::vector<ShopRequest> item_reads() {
   };
   return {
       {"read an item", get(items::path("d0"), items::of_key("p0")), {200}, {}},
-      {"list items", get(items::kDocs), {200}, {}},
-      {"list items of a key", get(items::kDocs, items::of_key("p1")), {200}, {}},
-      {"the change feed", get(items::kDocs, {{"A-IM", "Incremental Feed"}}), {200}, {}},
-      {"all versions", get(items::kDocs, {{"A-IM", "Full-Fidelity Feed"}, {"If-None-Match", "\"0\""}}), {200}, {}},
+      {"list items", get(items::docs_path), {200}, {}},
+      {"list items of a key", get(items::docs_path, items::of_key("p1")), {200}, {}},
+      {"the change feed", get(items::docs_path, {{"A-IM", "Incremental Feed"}}), {200}, {}},
+      {"all versions", get(items::docs_path, {{"A-IM", "Full-Fidelity Feed"}, {"If-None-Match", "\"0\""}}), {200}, {}},
       {"a query over everything", query("SELECT * FROM c WHERE c.n = 3"), {200}, {}},
       {"a sorted query of a key", query("SELECT * FROM c ORDER BY c.n", items::of_key("p1")), {200}, {}},
       {"a grouped query", query("SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk"), {200}, {}},
@@ -81,13 +81,13 @@ inline std::vector<ShopRequest> item_reads() {
 
 inline std::vector<ShopRequest> item_writes() {
   using N = const std::string&;
-  using items::kDocs;
+  using items::docs_path;
   using items::of_key;
   return {
       {"create an item",
        [](FaultyShop& shop, N n) {
          return [&shop, n] {
-           return shop.cosmos().post(kDocs, fmt::format(R"({{"id":"new{}","pk":"p0","n":7}})", n), of_key("p0"));
+           return shop.cosmos().post(docs_path, fmt::format(R"({{"id":"new{}","pk":"p0","n":7}})", n), of_key("p0"));
          };
        },
        {201},
@@ -96,7 +96,7 @@ inline std::vector<ShopRequest> item_writes() {
        [](FaultyShop& shop, N n) {
          items::put(shop, "up" + n, "p1");
          return [&shop, n] {
-           return shop.cosmos().post(kDocs, fmt::format(R"({{"id":"up{}","pk":"p1","n":8}})", n),
+           return shop.cosmos().post(docs_path, fmt::format(R"({{"id":"up{}","pk":"p1","n":8}})", n),
                                      of_key("p1", {{"x-ms-documentdb-is-upsert", "true"}}));
          };
        },
@@ -141,7 +141,7 @@ inline std::vector<ShopRequest> item_writes() {
                            R"({{"operationType":"Delete","id":"old{0}"}}])",
                            n);
            auto answer = shop.cosmos().post(
-               kDocs, body,
+               docs_path, body,
                of_key("p0", {{"x-ms-cosmos-is-batch-request", "true"}, {"x-ms-cosmos-batch-atomic", "true"}}));
            // Here it was done before, as a whole.
            if (answer.status == 207) CHECK(answer.json().at(0).at("statusCode").as_int64() == 409);

@@ -28,8 +28,8 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-constexpr std::chrono::minutes kClockSkewMax{15};
-constexpr std::size_t kTokenBytesMax = 8 * 1024;
+constexpr std::chrono::minutes clock_skew_max{15};
+constexpr std::size_t token_bytes_max = 8 * 1024;
 
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -105,11 +105,11 @@ Authorization::Authorization(const config::Settings& settings, partitioning::Eng
                              std::function<bool()> has_admins)
     : settings_(settings), engine_(engine), has_admins_(std::move(has_admins)) {
   if (!settings.cosmos_key.empty()) {
-    keys_.emplace_back(settings.cosmos_key == config::emulator_key_name ? kWellKnownKey : settings.cosmos_key);
+    keys_.emplace_back(settings.cosmos_key == config::emulator_key_name ? well_known_key : settings.cosmos_key);
   }
   if (!settings.cosmos_secondary_key.empty()) keys_.emplace_back(settings.cosmos_secondary_key);
   if (!settings.cosmos_read_only_key.empty()) keys_.emplace_back(settings.cosmos_read_only_key, true);
-  well_known_ = std::make_unique<Key>(kWellKnownKey);
+  well_known_ = std::make_unique<Key>(well_known_key);
   // Tokens are valid for hours at most, so they need not survive a restart.
   token_secret_ = crypto::random_bytes(32);
   const std::string& bind = settings_.cosmos_bind.empty() ? settings_.bind : settings_.cosmos_bind;
@@ -130,7 +130,7 @@ Expected<Credential> Authorization::check(const Request& request, const Resource
     return unauthorized("Required Header authorization is missing. Ensure a valid Authorization token is passed.");
   }
   const auto token = percent_decode(*header, false);
-  if (!token || token->size() > kTokenBytesMax) {
+  if (!token || token->size() > token_bytes_max) {
     return unauthorized("The authorization token is malformed: it must be percent-encoded.");
   }
   const std::string_view type = field(*token, "type");
@@ -196,7 +196,7 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
   const auto time = parse_http_date(ms_date.empty() ? date : ms_date);
   if (!time) return unauthorized("The header x-ms-date is missing or invalid, expected: Sun, 06 Nov 1994 08:49:37 GMT");
   const auto skew = std::chrono::seconds(std::abs(unix_now_s() - *time));
-  if (skew > kClockSkewMax) {
+  if (skew > clock_skew_max) {
     return fail(ErrorCode::forbidden,
                 "The authorization token is not valid at the current time: x-ms-date differs by " +
                     std::to_string(skew.count()) + " s from the server's clock; at most 15 minutes are allowed.");
@@ -210,12 +210,12 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
 
 // A container created later under the same name has another instance tag.
 std::string Authorization::container_of_link(std::string_view link) const {
-  constexpr std::string_view kDatabases = "dbs/";
-  constexpr std::string_view kContainers = "/colls/";
-  const std::size_t containers = link.find(kContainers);
-  if (!link.starts_with(kDatabases) || containers == std::string_view::npos) return {};
-  std::string name(link.substr(kDatabases.size(), containers - kDatabases.size()));
-  const std::string_view rest = link.substr(containers + kContainers.size());
+  constexpr std::string_view database_segment = "dbs/";
+  constexpr std::string_view container_segment = "/colls/";
+  const std::size_t containers = link.find(container_segment);
+  if (!link.starts_with(database_segment) || containers == std::string_view::npos) return {};
+  std::string name(link.substr(database_segment.size(), containers - database_segment.size()));
+  const std::string_view rest = link.substr(containers + container_segment.size());
   name.append("/").append(rest.substr(0, rest.find('/')));
   const auto record = engine_.catalog().find(name);
   return record && *record ? (*record)->instance_tag : std::string();

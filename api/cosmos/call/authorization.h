@@ -15,7 +15,7 @@ namespace octavo::api::cosmos {
 
 /// The published key of Microsoft's emulator, which sample programs contain. Accepted only from this machine, on a
 /// listener that only this machine can reach, while the server has no key and no admins.
-inline constexpr std::string_view kWellKnownKey =
+inline constexpr std::string_view well_known_key =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
 /// The area of the catalog with the names of permissions by their `_rid`, which is a part of resource tokens

@@ -55,7 +55,7 @@ bool wants_no_body(const Call& call) {
 }
 
 std::unexpected<Error> method_not_allowed() {
-  return fail(ErrorCode::bad_request, "The requested verb is not supported on this resource.", word::kMethod);
+  return fail(ErrorCode::bad_request, "The requested verb is not supported on this resource.", word::method);
 }
 
 std::optional<std::string> etag_of(const Request& request) {
@@ -97,7 +97,7 @@ Task<Expected<OpenContainer>> open_container(Call& call) {
     return fail(ErrorCode::not_found,
                 "Owner resource does not exist: there is no container '" + call.path.container + "' in database '" +
                     call.path.database + "'.",
-                word::kOwnerMissing);
+                word::owner_missing);
   };
   if (!opened) co_return no_container();
   auto definition = container_of(**opened);
@@ -108,7 +108,7 @@ Task<Expected<OpenContainer>> open_container(Call& call) {
   if (intended && !intended->empty() && *intended != (*definition)->shape->container_rid()) {
     co_return fail(ErrorCode::bad_request,
                    "The container was created again since the client read it (x-ms-cosmos-intended-collection-rid).",
-                   word::kOtherContainer);
+                   word::other_container);
   }
   call.account.container = *definition;
   co_return OpenContainer{std::move(*opened), std::move(*definition)};

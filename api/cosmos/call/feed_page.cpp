@@ -24,7 +24,7 @@ Expected<std::optional<std::string>> continuation_of(const Request& request) {
   const auto header = request.header("x-ms-continuation");
   if (!header || header->empty()) return std::nullopt;
   auto text = crypto::base64url_decode(*header);
-  if (!text) return fail(ErrorCode::bad_request, "It was not issued by this server.", word::kContinuation);
+  if (!text) return fail(ErrorCode::bad_request, "It was not issued by this server.", word::continuation);
   return text;
 }
 

@@ -11,7 +11,7 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-constexpr std::size_t kDeletionsPerGroup = 500;
+constexpr std::size_t deletions_per_group = 500;
 
 }  // namespace
 
@@ -40,7 +40,7 @@ Handled serve_operations(Call& call) {
       return scan.run(partitioning::ScanBudget::worker_slice(), [&](const auto& document, const auto&) {
         if (document.deleted) return partitioning::Visit::next;
         deletions.push_back(deleting_write(std::string(document.id), {}));
-        return deletions.size() < kDeletionsPerGroup ? partitioning::Visit::next : partitioning::Visit::pause;
+        return deletions.size() < deletions_per_group ? partitioning::Visit::next : partitioning::Visit::pause;
       });
     };
     OCTAVO_CO_TRY(const auto state, co_await call.services.engine.workers().run_blocking(collect));

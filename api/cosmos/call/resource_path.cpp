@@ -14,7 +14,7 @@ struct NamedResource {
   std::string_view segment;
   Resource resource;
 };
-constexpr std::array kBelowContainer{
+constexpr std::array container_children{
     NamedResource{"docs", Resource::item},
     NamedResource{"pkranges", Resource::range},
     NamedResource{"sprocs", Resource::stored_procedure},
@@ -38,8 +38,8 @@ std::string join(const std::vector<std::string>& segments, std::size_t count) {
 }
 
 const NamedResource* below_container(std::string_view segment) {
-  const auto* found = std::ranges::find(kBelowContainer, segment, &NamedResource::segment);
-  return found == kBelowContainer.end() ? nullptr : found;
+  const auto* found = std::ranges::find(container_children, segment, &NamedResource::segment);
+  return found == container_children.end() ? nullptr : found;
 }
 
 std::string lower_case(std::string_view text) {

@@ -14,7 +14,7 @@ namespace {
 
 using storage::Sequence;
 
-constexpr std::chrono::seconds kAcknowledgedWait{5};
+constexpr std::chrono::seconds acknowledged_wait{5};
 
 }  // namespace
 
@@ -41,7 +41,7 @@ Expected<std::int64_t> parse_modified_since(std::string_view text) {
 Task<void> settle_acknowledged(partitioning::Database& database) {
   const Sequence committed = database.committed_sequence();
   if (database.watermark() >= committed) co_return;
-  co_await database.wait_for_change(committed - 1, std::chrono::steady_clock::now() + kAcknowledgedWait);
+  co_await database.wait_for_change(committed - 1, std::chrono::steady_clock::now() + acknowledged_wait);
 }
 
 Reply changes_reply(std::string_view container_rid, std::string_view body, std::size_t count, Sequence position) {

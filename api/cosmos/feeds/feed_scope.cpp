@@ -84,7 +84,7 @@ std::vector<std::size_t> FeedScope::partition_ids(const partitioning::Database& 
     return {database.locate_partition_key(map, key)};
   }
   if (!is_bounded()) return map.partition_ids();
-  const auto last = effective_max.empty() ? partitioning::kHashSpaceEnd - 1
+  const auto last = effective_max.empty() ? partitioning::hash_space_end - 1
                                           : partitioning::position_of_bound(effective_max, container.key_scheme);
   return map.partition_ids_between(partitioning::position_of_bound(effective_min, container.key_scheme), last);
 }

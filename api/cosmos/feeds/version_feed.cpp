@@ -28,7 +28,7 @@ using storage::Sequence;
 using storage::VersionOperation;
 using storage::VersionRow;
 
-constexpr std::size_t kPageBytesMax = 4ULL << 20;  // Azure Cosmos DB service limits
+constexpr std::size_t page_bytes_max = 4ULL << 20;  // Azure Cosmos DB service limits
 
 std::string_view name_of(VersionOperation operation) {
   switch (operation) {
@@ -60,7 +60,7 @@ class VersionPage {
     OCTAVO_TRY(const ScanState state, scan_.run(budget, [&](const VersionRow& row) {
       ++keys_;
       if (is_shown(row)) append(row);
-      return items_ >= items_max_ || body_.size() >= kPageBytesMax ? Visit::stop : Visit::next;
+      return items_ >= items_max_ || body_.size() >= page_bytes_max ? Visit::stop : Visit::next;
     }));
     return state == ScanState::done;
   }

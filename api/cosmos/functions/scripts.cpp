@@ -25,7 +25,7 @@ using scripts::Script;
 using scripts::ScriptKind;
 using scripts::ScriptStore;
 
-constexpr std::size_t kScriptBytesMax = 1ULL << 20;
+constexpr std::size_t script_bytes_max = 1ULL << 20;
 
 struct KindWords {
   Resource resource;
@@ -34,17 +34,17 @@ struct KindWords {
   std::string_view segment;  ///< in links
   unsigned rid_kind;
 };
-constexpr std::array kScriptWords{
+constexpr std::array script_words{
     KindWords{Resource::stored_procedure, ScriptKind::stored_procedure, "StoredProcedures", "sprocs", 8},
     KindWords{Resource::trigger, ScriptKind::trigger, "Triggers", "triggers", 7},
     KindWords{Resource::user_function, ScriptKind::user_function, "UserDefinedFunctions", "udfs", 6},
 };
 
 const KindWords& words_of(Resource resource) {
-  for (const auto& words : kScriptWords) {
+  for (const auto& words : script_words) {
     if (words.resource == resource) return words;
   }
-  return kScriptWords.front();
+  return script_words.front();
 }
 
 std::string shown(const Script& script, const KindWords& words, const ContainerDefinition& container) {
@@ -92,13 +92,14 @@ Expected<Script> parse_script(const json::object& body, ScriptKind kind) {
   if (script.body.empty()) {
     return fail(ErrorCode::bad_request, "The property 'body' must be a string with the source of a function.");
   }
-  if (script.body.size() > kScriptBytesMax) return fail(ErrorCode::too_large, "A function may have 1 MB.");
+  if (script.body.size() > script_bytes_max) return fail(ErrorCode::too_large, "A function may have 1 MB.");
   if (kind != ScriptKind::trigger) return script;
-  constexpr std::array<std::string_view, 2> kTypes{"Pre", "Post"};
-  constexpr std::array<std::string_view, 6> kOperations{"All", "Create", "Update", "Replace", "Delete", "Upsert"};
-  const auto type = spelled(text("triggerType"), kTypes);
+  constexpr std::array<std::string_view, 2> trigger_types{"Pre", "Post"};
+  constexpr std::array<std::string_view, 6> trigger_operations{"All",     "Create", "Update",
+                                                               "Replace", "Delete", "Upsert"};
+  const auto type = spelled(text("triggerType"), trigger_types);
   if (!type) return fail(ErrorCode::bad_request, "triggerType must be \"Pre\" or \"Post\".");
-  const auto operation = spelled(text("triggerOperation"), kOperations);
+  const auto operation = spelled(text("triggerOperation"), trigger_operations);
   if (!operation) {
     return fail(ErrorCode::bad_request,
                 "triggerOperation must be one of All, Create, Update, Replace, Delete and Upsert.");
@@ -123,8 +124,8 @@ Expected<Script> store(const OpenContainer& opened, const KindWords& words, Scri
   OCTAVO_TRY_VOID(check_source(script));
   const auto change = [&](const std::optional<Script>& before) -> Expected<Script> {
     if (replaces && !before) return fail(ErrorCode::not_found, "");
-    if (!replaces && before) return fail(ErrorCode::conflict, "", word::kExists);
-    if (before && etag && *etag != before->etag) return fail(ErrorCode::precondition_failed, "", word::kEtag);
+    if (!replaces && before) return fail(ErrorCode::conflict, "", word::exists);
+    if (before && etag && *etag != before->etag) return fail(ErrorCode::precondition_failed, "", word::etag);
     Script after = script;
     after.rid = before ? before->rid : show_rid(new_script_rid(opened.definition->rid, words.rid_kind));
     after.etag = new_etag();
@@ -215,7 +216,7 @@ Handled serve_scripts(Call& call) {
   if (method == Method::del) {
     const auto etag = etag_of(call.request);
     const auto check = [&](const Script& before) -> Expected<void> {
-      if (etag && *etag != before.etag) return fail(ErrorCode::precondition_failed, "", word::kEtag);
+      if (etag && *etag != before.etag) return fail(ErrorCode::precondition_failed, "", word::etag);
       return {};
     };
     const auto run = [&] { return ScriptStore(*opened.database).erase(words.kind, call.path.id, check); };

@@ -38,10 +38,10 @@ Handled execute_procedure(Call& call) {
                                    .call_time = settings.javascript_call_time_ms,
                                    .find = {}};
   procedure.find = [&database, &id = call.path.id]() -> Expected<query::javascript::ProgramPtr> {
-    constexpr auto kKind = scripts::ScriptKind::stored_procedure;
-    OCTAVO_TRY(auto script, scripts::ScriptStore(database).find(kKind, id));
+    constexpr auto procedure_kind = scripts::ScriptKind::stored_procedure;
+    OCTAVO_TRY(auto script, scripts::ScriptStore(database).find(procedure_kind, id));
     if (!script) return fail(ErrorCode::not_found, "");
-    return scripts::program_of(database, kKind, id, std::move(script->body));
+    return scripts::program_of(database, procedure_kind, id, std::move(script->body));
   };
   auto outcome = co_await scripts::run_procedure(std::move(procedure));
   call.account.request_charge = std::max(outcome.charge, partitioning::charge_of_metadata());

@@ -17,11 +17,11 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-constexpr std::size_t kBatchOperationsMax = 100;  // Azure Cosmos DB service limits
-constexpr std::size_t kBatchBytesMax = 2ULL << 20;
-constexpr std::size_t kBatchReplyBytesMax = 4ULL << 20;
+constexpr std::size_t batch_operations_max = 100;  // Azure Cosmos DB service limits
+constexpr std::size_t batch_bytes_max = 2ULL << 20;
+constexpr std::size_t batch_reply_bytes_max = 4ULL << 20;
 // Each operation of a patch rewrites the whole item, on the writer's thread.
-constexpr std::size_t kBatchPatchedBytesMax = 64ULL << 20;
+constexpr std::size_t batch_patched_bytes_max = 64ULL << 20;
 
 struct Batch {
   bool atomic = false;
@@ -43,13 +43,13 @@ Expected<std::string> string_member(const std::vector<query::JsonMember>& member
 
 Expected<ItemOperation::Kind> operation_kind(std::string_view name) {
   using Kind = ItemOperation::Kind;
-  constexpr std::array<std::pair<std::string_view, Kind>, 6> kKinds{{{"Create", Kind::create},
-                                                                     {"Upsert", Kind::upsert},
-                                                                     {"Read", Kind::read},
-                                                                     {"Replace", Kind::replace},
-                                                                     {"Delete", Kind::remove},
-                                                                     {"Patch", Kind::patch}}};
-  for (const auto& [known, kind] : kKinds) {
+  constexpr std::array<std::pair<std::string_view, Kind>, 6> kinds{{{"Create", Kind::create},
+                                                                    {"Upsert", Kind::upsert},
+                                                                    {"Read", Kind::read},
+                                                                    {"Replace", Kind::replace},
+                                                                    {"Delete", Kind::remove},
+                                                                    {"Patch", Kind::patch}}};
+  for (const auto& [known, kind] : kinds) {
     if (known == name) return kind;
   }
   return fail(ErrorCode::bad_request, "operationType must be one of Create, Upsert, Read, Replace, Delete and Patch.");
@@ -67,7 +67,7 @@ Expected<void> read_operation(std::string_view json, const ContainerDefinition& 
     OCTAVO_TRY(auto own, parse_key(key_text, container));
     if (batch_key && own != *batch_key) {
       return fail(ErrorCode::bad_request,
-                  "All operations of a transactional batch must be of the batch's partition key.", word::kKeyMismatch);
+                  "All operations of a transactional batch must be of the batch's partition key.", word::key_mismatch);
     }
     key = std::move(own);
   }
@@ -109,7 +109,7 @@ Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
   batch.continues_on_error = !continues || call.flag("x-ms-cosmos-batch-continue-on-error");
   const auto prefer = request.header("Prefer");
   batch.shows_bodies = !prefer || prefer->find("return=minimal") == std::string_view::npos;
-  if (request.body.size() > kBatchBytesMax + (64ULL << 10)) {
+  if (request.body.size() > batch_bytes_max + (64ULL << 10)) {
     return fail(ErrorCode::too_large, "Request size is too large: a batch may have 2 MB.");
   }
   if (batch.atomic) {
@@ -126,7 +126,7 @@ Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
   }
   OCTAVO_TRY(const auto operations, query::split_array(request.body));
   if (operations.empty()) return fail(ErrorCode::bad_request, "A batch needs at least one operation.");
-  if (operations.size() > kBatchOperationsMax) {
+  if (operations.size() > batch_operations_max) {
     return fail(ErrorCode::bad_request, "Batch request has more operations than what is supported: at most 100.");
   }
   for (const auto& json : operations) {
@@ -153,7 +153,7 @@ Expected<bool> run_batch(storage::DocumentTransaction& transaction, const Batch&
                          const ContainerDefinition& container, std::size_t item_bytes_max,
                          std::vector<OperationResult>& results) {
   const Error not_run{ErrorCode::precondition_failed, "Another operation of the batch failed.",
-                      word::kFailedDependency};
+                      word::failed_dependency};
   OperationResult skipped;
   skipped.status = 424;
   skipped.error = not_run;
@@ -163,14 +163,14 @@ Expected<bool> run_batch(storage::DocumentTransaction& transaction, const Batch&
   for (std::size_t i = 0; i < batch.operations.size(); ++i) {
     const ItemOperation& operation = batch.operations[i];
     const bool patches = operation.kind == ItemOperation::Kind::patch;
-    if (patches && patched_bytes > kBatchPatchedBytesMax) {
+    if (patches && patched_bytes > batch_patched_bytes_max) {
       results[i] = too_many_patches();
     } else {
       OCTAVO_TRY(results[i], operation.run(transaction, container, item_bytes_max));
     }
     if (patches) patched_bytes += results[i].body.size() * operation.patch.operations.size();
     shown_bytes += results[i].body.size();
-    if (shown_bytes > kBatchReplyBytesMax) {
+    if (shown_bytes > batch_reply_bytes_max) {
       shown_bytes -= results[i].body.size();
       results[i].body_left_out = !results[i].body.empty();
       results[i].body = std::string();
@@ -230,7 +230,7 @@ Task<Expected<void>> run_with_rules(const OpenContainer& opened, const Batch& ba
     if (result.error && !batch.continues_on_error) break;
   }
   const Error not_run{ErrorCode::precondition_failed, "Another operation of the batch failed.",
-                      word::kFailedDependency};
+                      word::failed_dependency};
   while (results.size() < batch.operations.size()) {
     results.emplace_back().status = 424;
     results.back().error = not_run;
@@ -301,10 +301,10 @@ Handled serve_batch(Call& call) {
     if (i > 0) reply.body += ',';
     // A write whose body does not fit into the reply has happened; only a read fails.
     const bool reads = batch.operations[i].kind == ItemOperation::Kind::read;
-    const bool too_much = result.body_left_out || reply.body.size() + result.body.size() > kBatchReplyBytesMax;
+    const bool too_much = result.body_left_out || reply.body.size() + result.body.size() > batch_reply_bytes_max;
     if (too_much && reads && !result.error) {
       result.status = 413;
-      result.error = Error{ErrorCode::too_large, "The reply of the batch is too large.", word::kReplyTooLarge};
+      result.error = Error{ErrorCode::too_large, "The reply of the batch is too large.", word::reply_too_large};
     }
     append_result(reply.body, batch.operations[i], result, container, batch.shows_bodies && !too_much);
     call.account.request_charge += result.charge;

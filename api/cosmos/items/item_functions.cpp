@@ -30,9 +30,9 @@ using partitioning::Verdict;
 using Kind = ItemRequest::Kind;
 
 // Limit for one write: pre-triggers, and post-triggers.
-constexpr std::size_t kTriggersMax = 10;
-constexpr std::string_view kPreTriggers = "x-ms-documentdb-pre-trigger-include";
-constexpr std::string_view kPostTriggers = "x-ms-documentdb-post-trigger-include";
+constexpr std::size_t triggers_max = 10;
+constexpr std::string_view pre_triggers = "x-ms-documentdb-pre-trigger-include";
+constexpr std::string_view post_triggers = "x-ms-documentdb-post-trigger-include";
 
 struct Trigger {
   std::string id;
@@ -61,8 +61,8 @@ Expected<std::vector<Trigger>> find_triggers(partitioning::Database& database, s
   std::vector<Trigger> triggers;
   const scripts::ScriptStore store(database);
   const auto names = names_of(header);
-  if (names.size() > kTriggersMax) {
-    return fail(ErrorCode::bad_request, "A write includes at most " + std::to_string(kTriggersMax) +
+  if (names.size() > triggers_max) {
+    return fail(ErrorCode::bad_request, "A write includes at most " + std::to_string(triggers_max) +
                                             " triggers of the type " + std::string(type) + '.');
   }
   for (const auto& name : names) {
@@ -80,8 +80,8 @@ Expected<std::vector<Trigger>> find_triggers(partitioning::Database& database, s
 }
 
 std::string_view operation_name(Kind kind) {
-  constexpr std::array<std::string_view, 5> kNames{"Create", "Upsert", "Replace", "Delete", "Replace"};
-  return kNames[static_cast<std::size_t>(kind)];
+  constexpr std::array<std::string_view, 5> names{"Create", "Upsert", "Replace", "Delete", "Replace"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 bool fires_on(const Trigger& trigger, Kind kind, bool exists) {
@@ -129,8 +129,8 @@ class FunctionalWrite {
     log_.clear();
     started_ = std::chrono::steady_clock::now();
     if (!found_) {
-      OCTAVO_TRY(before_, find_triggers(*opened_.database, call_.request.header(kPreTriggers), "Pre"));
-      OCTAVO_TRY(after_, find_triggers(*opened_.database, call_.request.header(kPostTriggers), "Post"));
+      OCTAVO_TRY(before_, find_triggers(*opened_.database, call_.request.header(pre_triggers), "Pre"));
+      OCTAVO_TRY(after_, find_triggers(*opened_.database, call_.request.header(post_triggers), "Post"));
       found_ = true;
     }
     scripts::StoredFunctions functions(opened_.database);
@@ -254,7 +254,7 @@ Expected<std::optional<scripts::WriteRules>> rules_of(const Call& call, const Op
 }
 
 Expected<bool> has_functions(const Call& call, const OpenContainer& opened) {
-  if (call.request.header(kPreTriggers) || call.request.header(kPostTriggers)) return true;
+  if (call.request.header(pre_triggers) || call.request.header(post_triggers)) return true;
   OCTAVO_TRY(const auto validation, scripts::WriteRules::validation_of(opened.services()));
   return validation != nullptr;
 }
@@ -262,7 +262,7 @@ Expected<bool> has_functions(const Call& call, const OpenContainer& opened) {
 Handled write_with_functions(Call& call, const OpenContainer& opened, ItemRequest request) {
   OCTAVO_CO_TRY(const auto rules, rules_of(call, opened));
   FunctionalWrite write(call, opened, request, rules ? &*rules : nullptr);
-  const bool in_turn = call.request.header(kPreTriggers) || call.request.header(kPostTriggers);
+  const bool in_turn = call.request.header(pre_triggers) || call.request.header(post_triggers);
   const std::string partition_key = request.key.encode();
   const auto target = opened.database->target_of_partition_key(partition_key);
   OCTAVO_CO_TRY_VOID(call.admit(opened.database, target));

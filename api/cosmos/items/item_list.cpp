@@ -21,7 +21,7 @@ namespace {
 using partitioning::ScanBudget;
 using storage::Sequence;
 
-constexpr std::size_t kListBytesMax = 4ULL << 20;  // Azure Cosmos DB service limits
+constexpr std::size_t list_bytes_max = 4ULL << 20;  // Azure Cosmos DB service limits
 
 /// A page of items while it is read, in slices. No snapshot is kept between slices.
 class ItemPage {
@@ -43,7 +43,7 @@ class ItemPage {
   }
 
  protected:
-  bool is_full() const { return items_ >= items_max_ || body_.size() >= kListBytesMax; }
+  bool is_full() const { return items_ >= items_max_ || body_.size() >= list_bytes_max; }
   /// `sequence`: of the change; 0: the page shows no changes.
   void add(const storage::DocumentView& document, Sequence sequence = 0) {
     if (items_++ > 0) body_ += ',';
@@ -94,7 +94,7 @@ class ListPage final : public ItemPage {
     for (std::size_t rows = 0;;) {
       const auto parts = partitioning::parts_of(map_, partition_id_);
       if (parts.empty())
-        return fail(ErrorCode::bad_request, "It does not belong to this container.", word::kContinuation);
+        return fail(ErrorCode::bad_request, "It does not belong to this container.", word::continuation);
       if (read_ != partition_id_) ranges_ = (read_ ? ranges_ : 0) + 1;
       read_ = partition_id_;
       OCTAVO_TRY(const Walk walk, run_parts(budget, parts, rows));

@@ -71,8 +71,7 @@ Expected<OperationResult> ItemOperation::run(storage::DocumentTransaction& trans
     const auto meets = meets_condition(*patch.condition, *document, *container.shape);
     if (!meets) return failed(meets.error());
     if (!*meets) {
-      return failed(
-          {ErrorCode::precondition_failed, "The item does not meet the condition of the patch.", word::kEtag});
+      return failed({ErrorCode::precondition_failed, "The item does not meet the condition of the patch.", word::etag});
     }
   }
   auto patched = patch.apply(document->body);

@@ -18,8 +18,8 @@ namespace {
 
 using PatchKind = PatchOperation::Kind;
 
-constexpr std::size_t kPatchOperationsMax = 10;  // Azure Cosmos DB service limits
-constexpr std::size_t kPatchDepthMax = 128;
+constexpr std::size_t patch_operations_max = 10;  // Azure Cosmos DB service limits
+constexpr std::size_t patch_depth_max = 128;
 
 std::unexpected<Error> refused(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason));
@@ -52,18 +52,18 @@ Expected<std::vector<std::string>> parse_pointer(std::string_view text) {
     parts.push_back(std::move(part));
     text.remove_prefix(end);
   }
-  if (parts.size() > kPatchDepthMax) return refused("The path is too long.");
+  if (parts.size() > patch_depth_max) return refused("The path is too long.");
   return parts;
 }
 
 Expected<PatchKind> kind_of(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, PatchKind>, 6> kKinds{{{"add", PatchKind::add},
-                                                                          {"set", PatchKind::set},
-                                                                          {"replace", PatchKind::replace},
-                                                                          {"remove", PatchKind::remove},
-                                                                          {"incr", PatchKind::increment},
-                                                                          {"move", PatchKind::move}}};
-  for (const auto& [known, kind] : kKinds) {
+  constexpr std::array<std::pair<std::string_view, PatchKind>, 6> kinds{{{"add", PatchKind::add},
+                                                                         {"set", PatchKind::set},
+                                                                         {"replace", PatchKind::replace},
+                                                                         {"remove", PatchKind::remove},
+                                                                         {"incr", PatchKind::increment},
+                                                                         {"move", PatchKind::move}}};
+  for (const auto& [known, kind] : kinds) {
     if (known == name) return kind;
   }
   return refused("'op' must be one of add, set, replace, remove, incr and move.");
@@ -250,7 +250,7 @@ Expected<Patch> Patch::parse(std::string_view json, query::sql::ComputedProperti
   }
   OCTAVO_TRY(const auto operations, query::split_array(list));
   if (operations.empty()) return refused("A patch needs at least one operation.");
-  if (operations.size() > kPatchOperationsMax) {
+  if (operations.size() > patch_operations_max) {
     return refused("The number of patch operations can't exceed '10'.");
   }
   for (std::size_t i = 0; i < operations.size(); ++i) {

@@ -43,7 +43,7 @@ bool same_word(std::string_view a, std::string_view b) {
 }
 
 /// For one item: other writes wait for the writer's thread.
-constexpr std::chrono::milliseconds kConditionTimeMax{20};
+constexpr std::chrono::milliseconds condition_time_max{20};
 
 }  // namespace
 
@@ -74,7 +74,7 @@ Expected<bool> meets_condition(const sql::SqlQuery& condition, const storage::Do
                                const sql::RowShape& shape) {
   const sql::Program& program = condition.program();
   sql::Evaluation evaluation(program.root_names, program.slots, &shape);
-  evaluation.set_item_time_max(kConditionTimeMax);
+  evaluation.set_item_time_max(condition_time_max);
   evaluation.row.bind(item);
   const bool meets = program.where->evaluate(evaluation).is_true();
   if (evaluation.failed()) return std::unexpected(evaluation.error());

@@ -40,7 +40,7 @@ using partitioning::ScanBudget;
 using partitioning::ScanState;
 
 // Longer queries are parsed on a worker.
-constexpr std::size_t kInlineParsedBytesMax = 16 * 1024;
+constexpr std::size_t inline_parsed_bytes_max = 16 * 1024;
 
 std::string hex_upper(std::string_view bytes) {
   std::string text = crypto::hex_encode(bytes);
@@ -94,7 +94,7 @@ sql::SqlScope scope_of(const FeedScope& feed, const partitioning::Database& data
   if (feed.is_bounded()) {
     scope.hash_range = {partitioning::position_of_bound(feed.effective_min, container.key_scheme),
                         feed.effective_max.empty()
-                            ? partitioning::kHashSpaceEnd
+                            ? partitioning::hash_space_end
                             : partitioning::position_of_bound(feed.effective_max, container.key_scheme)};
     if (scope.hash_range->first == scope.hash_range->second) ++scope.hash_range->second;
     scope.physical_partition.reset();
@@ -170,9 +170,9 @@ std::size_t continuation_key_bytes_max(const Request& request) {
     return Continuation::key_bytes_max;
   }
   // A continuation also contains a position in an index, and both are written in Base64.
-  constexpr std::size_t kKeyBytesPerKilobyte = 256;
-  constexpr std::size_t kKilobytesMax = Continuation::key_bytes_max / kKeyBytesPerKilobyte;
-  return std::clamp(kilobytes, std::size_t{1}, kKilobytesMax) * kKeyBytesPerKilobyte;
+  constexpr std::size_t key_bytes_per_kilobyte = 256;
+  constexpr std::size_t kilobytes_max = Continuation::key_bytes_max / key_bytes_per_kilobyte;
+  return std::clamp(kilobytes, std::size_t{1}, kilobytes_max) * key_bytes_per_kilobyte;
 }
 
 // The continuation for the query, in Base64 once. Continuations of earlier versions are encoded twice.
@@ -256,7 +256,7 @@ Handled serve_query(Call& call) {
   const QueryTimes times;
   Expected<sql::SqlQuery::Ptr> query;
   const auto& computed = opened.definition->computed;
-  if (call.request.body.size() <= kInlineParsedBytesMax) {
+  if (call.request.body.size() <= inline_parsed_bytes_max) {
     query = parse_query(call.request, computed);
   } else {
     const auto parse = [&call, &computed] { return parse_query(call.request, computed); };

@@ -13,7 +13,7 @@ Handled serve_account(Call& call) {
   const std::string endpoint = std::string(call.request.tls ? "https://" : "http://") + std::string(host) + "/";
   const json::array locations{json::object{{"name", "Octavo"}, {"databaseAccountEndpoint", endpoint}}};
   // The limits of the query language, for clients that plan queries themselves.
-  constexpr std::string_view kQueryEngine =
+  constexpr std::string_view query_engine =
       "{\"maxSqlQueryInputLength\":524288,\"maxJoinsPerSqlQuery\":10,\"maxLogicalAndPerSqlQuery\":2000,"
       "\"maxLogicalOrPerSqlQuery\":2000,\"maxUdfRefPerSqlQuery\":10,\"maxInExpressionItemsCount\":6000,"
       "\"queryMaxInMemorySortDocumentCount\":500,\"maxQueryRequestTimeoutFraction\":0.9,"
@@ -37,7 +37,7 @@ Handled serve_account(Call& call) {
       {"userConsistencyPolicy", json::object{{"defaultConsistencyLevel", "Session"}}},
       {"systemReplicationPolicy", json::object{{"minReplicaSetSize", 1}, {"maxReplicasetSize", 1}}},
       {"readPolicy", json::object{{"primaryReadCoefficient", 1}, {"secondaryReadCoefficient", 1}}},
-      {"queryEngineConfiguration", kQueryEngine},
+      {"queryEngineConfiguration", query_engine},
   };
   co_return resource_reply(200, json::serialize(account), "");
 }

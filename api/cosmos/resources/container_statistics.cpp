@@ -6,13 +6,13 @@ namespace octavo::api::cosmos {
 
 Expected<void> add_statistics(const partitioning::Database& database, const ContainerDefinition& container,
                               boost::json::object& shown) {
-  constexpr std::size_t kKeysShown = 3;  // as in Azure Cosmos DB
+  constexpr std::size_t keys_shown = 3;  // as in Azure Cosmos DB
   const auto budget = database.meter().budget();
   boost::json::array all;
   for (const std::size_t partition_id : database.partition_ids()) {
     OCTAVO_TRY(const auto snapshot, database.snapshot(partition_id));
     OCTAVO_TRY(const auto documents, snapshot.statistics());
-    const auto report = database.meter().report(partition_id, kKeysShown);
+    const auto report = database.meter().report(partition_id, keys_shown);
     boost::json::array keys;
     for (const auto& hot : report.hot_keys) {
       OCTAVO_TRY(const auto stored, snapshot.statistics_of(hot.partition_key));

@@ -16,10 +16,10 @@ namespace {
 
 // Clients that know no partition keys create containers without one, and name none in requests for items.
 void add_system_key(const Request& request, boost::json::object& body) {
-  constexpr std::string_view kFirstVersionWithKeys = "2018-12-31";
+  constexpr std::string_view first_version_with_keys = "2018-12-31";
   const auto version = request.header("x-ms-version");
   const auto* key = body.if_contains("partitionKey");
-  if (!version || *version >= kFirstVersionWithKeys || (key != nullptr && !key->is_null())) return;
+  if (!version || *version >= first_version_with_keys || (key != nullptr && !key->is_null())) return;
   body["partitionKey"] =
       boost::json::object{{"paths", boost::json::array{system_key_path}}, {"kind", "Hash"}, {"systemKey", true}};
 }
@@ -49,7 +49,7 @@ Expected<FoundContainers> find_containers(const Call& call, std::string_view aft
   if (!owner) {
     return fail(ErrorCode::not_found,
                 "Owner resource does not exist: there is no database '" + call.path.database + "'.",
-                word::kOwnerMissing);
+                word::owner_missing);
   }
   OCTAVO_TRY(auto containers, registry.containers(call.path.database, after, count_max));
   return FoundContainers{show_rid(owner->rid), std::move(containers)};
@@ -98,7 +98,7 @@ Expected<void> add_quota(const Call& call, const partitioning::Database& databas
 Handled read_container(Call& call) {
   auto opened = co_await open_container(call);
   if (!opened) {
-    if (opened.error().word != word::kOwnerMissing) co_return std::unexpected(std::move(opened).error());
+    if (opened.error().word != word::owner_missing) co_return std::unexpected(std::move(opened).error());
     co_return fail(ErrorCode::not_found, "Resource Not Found: there is no container '" + call.path.id +
                                              "' in database '" + call.path.database + "'.");
   }

@@ -16,17 +16,17 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kNameBytesMax = 240;  // of a database: the name is part of keys of the catalog
-constexpr std::uint32_t kThroughputPerPartitionMax = partitioning::partition_throughput_max;
+constexpr std::size_t name_bytes_max = 240;  // of a database: the name is part of keys of the catalog
+constexpr std::uint32_t throughput_per_partition_max = partitioning::partition_throughput_max;
 
 std::unexpected<Error> no_owner(std::string_view database) {
   return fail(ErrorCode::not_found,
               "Owner resource does not exist: there is no database '" + std::string(database) + "'.",
-              word::kOwnerMissing);
+              word::owner_missing);
 }
 
 Expected<void> check_etag(const std::optional<std::string>& wanted, std::string_view etag) {
-  if (wanted && *wanted != etag) return fail(ErrorCode::precondition_failed, "", word::kEtag);
+  if (wanted && *wanted != etag) return fail(ErrorCode::precondition_failed, "", word::etag);
   return {};
 }
 
@@ -37,7 +37,7 @@ std::string new_etag() {
 }
 
 Expected<std::optional<DatabaseDefinition>> Registry::database(std::string_view id) const {
-  if (id.size() > kNameBytesMax) return std::nullopt;
+  if (id.size() > name_bytes_max) return std::nullopt;
   OCTAVO_TRY(const auto stored, engine_.catalog().fact(database_area, id));
   if (!stored) return std::nullopt;
   OCTAVO_TRY(auto definition, DatabaseDefinition::from_stored(id, *stored));
@@ -61,12 +61,12 @@ Expected<void> Registry::store(const DatabaseDefinition& definition) {
 }
 
 Expected<DatabaseDefinition> Registry::create_database(std::string id, std::optional<Throughput> throughput) {
-  if (id.size() > kNameBytesMax) {
+  if (id.size() > name_bytes_max) {
     return fail(ErrorCode::bad_request, "The input name is invalid: at most 240 bytes are possible here.");
   }
   std::lock_guard<std::mutex> lock(changes_);
   OCTAVO_TRY(const auto known, database(id));
-  if (known) return fail(ErrorCode::conflict, "", word::kExists);
+  if (known) return fail(ErrorCode::conflict, "", word::exists);
   OCTAVO_TRY(const auto others, databases("", SIZE_MAX));
   DatabaseDefinition definition;
   definition.id = std::move(id);
@@ -106,13 +106,13 @@ Expected<ContainerDefinition> Registry::stored_container(std::string_view name) 
 
 Expected<std::vector<ContainerDefinition>> Registry::containers(std::string_view database_id, std::string_view after,
                                                                 std::size_t count_max) const {
-  constexpr std::size_t kBatch = 100;
+  constexpr std::size_t batch_names = 100;
   const std::string prefix = std::string(database_id) + '/';
   std::string from = prefix + std::string(after);
   bool inclusive = after.empty();
   std::vector<ContainerDefinition> definitions;
   while (definitions.size() < count_max) {
-    const auto names = engine_.databases().names_from(from, inclusive, false, kBatch);
+    const auto names = engine_.databases().names_from(from, inclusive, false, batch_names);
     for (const auto& name : names) {
       if (!name.starts_with(prefix)) return definitions;
       auto container = stored_container(name);
@@ -121,7 +121,7 @@ Expected<std::vector<ContainerDefinition>> Registry::containers(std::string_view
       if (container) definitions.push_back(std::move(*container));
       if (definitions.size() == count_max) return definitions;
     }
-    if (names.size() < kBatch) break;
+    if (names.size() < batch_names) break;
     from = names.back();
     inclusive = false;
   }
@@ -149,11 +149,11 @@ Expected<ContainerDefinition> Registry::create_container(std::string_view databa
   options.key_scheme = definition.key_scheme;
   options.definition = definition.to_stored();
   const std::uint32_t throughput = definition.throughput ? definition.throughput->highest() : 0;
-  const std::uint32_t needed = (throughput + kThroughputPerPartitionMax - 1) / kThroughputPerPartitionMax;
+  const std::uint32_t needed = (throughput + throughput_per_partition_max - 1) / throughput_per_partition_max;
   options.q = std::min(std::max(needed, engine_.settings().default_q), engine_.settings().q_max);
   const auto created = engine_.create_database(std::string(database_id) + '/' + definition.id, std::move(options));
   if (!created) {
-    if (created.error().code == ErrorCode::precondition_failed) return fail(ErrorCode::conflict, "", word::kExists);
+    if (created.error().code == ErrorCode::precondition_failed) return fail(ErrorCode::conflict, "", word::exists);
     return std::unexpected(created.error());
   }
   return definition;

@@ -22,10 +22,10 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::int64_t kTokenLifetimeDefault_s = 3600;  // Azure Cosmos DB service limits
-constexpr std::int64_t kTokenLifetimeMax_s = 18'000;
-constexpr std::string_view kDatabasesPart = "dbs/";
-constexpr std::string_view kContainersPart = "/colls/";
+constexpr std::int64_t token_lifetime_default_s = 3600;  // Azure Cosmos DB service limits
+constexpr std::int64_t token_lifetime_max_s = 18'000;
+constexpr std::string_view databases_part = "dbs/";
+constexpr std::string_view containers_part = "/colls/";
 
 bool is_permission(const Call& call) {
   return call.path.resource == Resource::permission;
@@ -51,10 +51,11 @@ std::string name_prefix(const Call& call) {
 
 Expected<std::int64_t> token_lifetime_s(const Request& request) {
   const auto header = request.header("x-ms-documentdb-expiry-seconds");
-  if (!header || header->empty()) return kTokenLifetimeDefault_s;
+  if (!header || header->empty()) return token_lifetime_default_s;
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(header->data(), header->data() + header->size(), seconds);
-  if (error != std::errc{} || end != header->data() + header->size() || seconds < 10 || seconds > kTokenLifetimeMax_s) {
+  if (error != std::errc{} || end != header->data() + header->size() || seconds < 10 ||
+      seconds > token_lifetime_max_s) {
     return fail(ErrorCode::bad_request, "x-ms-documentdb-expiry-seconds must be a number from 10 to 18000.");
   }
   return seconds;
@@ -80,9 +81,9 @@ Expected<std::string> shown(const Call& call, std::string_view text) {
 // Errors: bad_request.
 Expected<std::string> named_link(const Registry& registry, const std::string& link) {
   const std::string_view text = link;
-  const std::size_t containers = text.find(kContainersPart, kDatabasesPart.size());
-  const std::string_view database = text.substr(0, containers).substr(kDatabasesPart.size());
-  const std::string_view inside = text.substr(containers + kContainersPart.size());
+  const std::size_t containers = text.find(containers_part, databases_part.size());
+  const std::string_view database = text.substr(0, containers).substr(databases_part.size());
+  const std::string_view inside = text.substr(containers + containers_part.size());
   const std::string_view container = inside.substr(0, inside.find('/'));
   const auto database_rid = parse_rid(database);
   const auto container_rid = parse_rid(container);
@@ -96,15 +97,15 @@ Expected<std::string> named_link(const Registry& registry, const std::string& li
   const auto found = std::ranges::find(others, *container_rid, &ContainerDefinition::rid);
   if (found == others.end()) return link;
   const std::string_view rest = inside.substr(container.size());
-  constexpr std::string_view kItemsPart = "/docs/";
-  const bool is_item = rest.starts_with(kItemsPart) && is_resource_id(rest.substr(kItemsPart.size()), inner_rid_bytes);
+  constexpr std::string_view items_part = "/docs/";
+  const bool is_item = rest.starts_with(items_part) && is_resource_id(rest.substr(items_part.size()), inner_rid_bytes);
   if (!rest.empty() && !is_item) {
     return fail(ErrorCode::bad_request,
                 "'resource' must name a function of a container by its id: "
                 "dbs/{db}/colls/{container}/sprocs/{id}");
   }
   // An item keeps its resource id: its name cannot be computed from it. Authorization compares it the other way round.
-  return std::string(kDatabasesPart) + owner->id + std::string(kContainersPart) + found->id + std::string(rest);
+  return std::string(databases_part) + owner->id + std::string(containers_part) + found->id + std::string(rest);
 }
 
 Expected<json::object> checked_permission(const Registry& registry, const json::object& body) {
@@ -116,8 +117,8 @@ Expected<json::object> checked_permission(const Registry& registry, const json::
   std::string resource = query::text_member(body, "resource");
   while (resource.starts_with('/')) resource.erase(0, 1);
   while (resource.ends_with('/')) resource.pop_back();
-  if (!resource.starts_with(kDatabasesPart) ||
-      resource.find(kContainersPart, kDatabasesPart.size()) == std::string::npos) {
+  if (!resource.starts_with(databases_part) ||
+      resource.find(containers_part, databases_part.size()) == std::string::npos) {
     return fail(ErrorCode::bad_request,
                 "'resource' must be the link of a container or of something in it: "
                 "dbs/{db}/colls/{container}");
@@ -158,7 +159,7 @@ Expected<void> check_stored_etag(const Call& call, std::string_view stored) {
   const auto wanted = etag_of(call.request);
   if (!wanted) return {};
   OCTAVO_TRY(const auto etag, etag_in(stored));
-  if (etag != '"' + *wanted + '"') return fail(ErrorCode::precondition_failed, "", word::kEtag);
+  if (etag != '"' + *wanted + '"') return fail(ErrorCode::precondition_failed, "", word::etag);
   return {};
 }
 
@@ -176,7 +177,7 @@ struct Owner {
 
 Expected<Owner> find_owner(Call& call) {
   const auto no_owner = [] {
-    return fail(ErrorCode::not_found, "Owner resource does not exist.", word::kOwnerMissing);
+    return fail(ErrorCode::not_found, "Owner resource does not exist.", word::owner_missing);
   };
   OCTAVO_TRY(const auto database, call.services.registry.database(call.path.database));
   if (!database) return no_owner();
@@ -202,7 +203,7 @@ Expected<Stored> store(Call& call, const json::object& body, const std::optional
   if (name.size() > user_record_name_bytes_max) return fail(ErrorCode::bad_request, "The input name is too long.");
   OCTAVO_TRY(const auto before, catalog.fact(area_of(call), name_before));
   if (replaces && !before) return fail(ErrorCode::not_found, "");
-  if (!replaces && before && !upsert) return fail(ErrorCode::conflict, "", word::kExists);
+  if (!replaces && before && !upsert) return fail(ErrorCode::conflict, "", word::exists);
   if (before) OCTAVO_TRY_VOID(check_stored_etag(call, *before));
   std::string rid = before ? rid_in(*before)
                            : show_rid(is_permission(call) ? new_permission_rid(owner.rid) : new_user_rid(owner.rid));
@@ -211,7 +212,7 @@ Expected<Stored> store(Call& call, const json::object& body, const std::optional
   }
   if (name != name_before) {
     OCTAVO_TRY(const auto other, catalog.fact(area_of(call), name));
-    if (other && rid_in(*other) != rid) return fail(ErrorCode::conflict, "", word::kExists);
+    if (other && rid_in(*other) != rid) return fail(ErrorCode::conflict, "", word::exists);
   }
 
   json::object resource;

@@ -96,7 +96,7 @@ UserDirectory::Slot& UserDirectory::slot_of_this_thread() {
 
 Expected<std::optional<UserRecord>> UserDirectory::read_document(partitioning::Database& users,
                                                                  std::string_view name) const {
-  const std::string id = std::string(kUserIdPrefix) + std::string(name);
+  const std::string id = std::string(user_id_prefix) + std::string(name);
   OCTAVO_TRY(const auto snapshot, users.snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));
   if (!document || document->deleted) return std::nullopt;
@@ -111,7 +111,7 @@ Expected<std::optional<UserRecord>> UserDirectory::read_document(partitioning::D
 Expected<std::shared_ptr<const UserRecord>> UserDirectory::find(std::string_view name) {
   if (name.empty() || name.size() > name_bytes_max) return nullptr;
   std::shared_ptr<partitioning::Database> users;
-  if (auto opened = engine_.open_database(kUsersDatabase)) {
+  if (auto opened = engine_.open_database(users_database)) {
     users = std::move(*opened);
   } else if (opened.error().code != ErrorCode::not_found) {
     return std::unexpected(std::move(opened).error());

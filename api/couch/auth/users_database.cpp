@@ -30,7 +30,7 @@ bool is_admin(const Call& call) {
 
 /// The name in a user document's id; empty for other ids.
 std::string_view name_in_id(std::string_view id) {
-  return id.starts_with(kUserIdPrefix) ? id.substr(kUserIdPrefix.size()) : std::string_view();
+  return id.starts_with(user_id_prefix) ? id.substr(user_id_prefix.size()) : std::string_view();
 }
 
 bool is_own_document(const UserContext& user, std::string_view id) {
@@ -189,11 +189,11 @@ Expected<std::string> with_stored_password(std::string_view body, const StoredPa
 }  // namespace
 
 bool is_users_database(const partitioning::Database& database) {
-  return database.name() == kUsersDatabase;
+  return database.name() == users_database;
 }
 
 bool is_replicator_database(const partitioning::Database& database) {
-  return database.name() == kReplicatorDatabase;
+  return database.name() == replicator_database;
 }
 
 bool is_system_database(const partitioning::Database& database) {
@@ -201,7 +201,7 @@ bool is_system_database(const partitioning::Database& database) {
 }
 
 Expected<void> ensure_system_databases(partitioning::Engine& engine) {
-  for (const std::string_view name : {kUsersDatabase, kReplicatorDatabase}) {
+  for (const std::string_view name : {users_database, replicator_database}) {
     const auto known = engine.open_database(name);
     if (known) continue;
     if (known.error().code != ErrorCode::not_found) return std::unexpected(known.error());

@@ -11,12 +11,12 @@
 /// Document handlers call these functions only if `is_users_database(database)`.
 namespace octavo::api::couch {
 
-inline constexpr std::string_view kUsersDatabase = "_users";
-inline constexpr std::string_view kReplicatorDatabase = "_replicator";
-inline constexpr std::string_view kUserIdPrefix = "org.couchdb.user:";
+inline constexpr std::string_view users_database = "_users";
+inline constexpr std::string_view replicator_database = "_replicator";
+inline constexpr std::string_view user_id_prefix = "org.couchdb.user:";
 
 /// Why requests to replicate are refused.
-inline constexpr std::string_view kNoReplicator =
+inline constexpr std::string_view no_replicator =
     "This server does not replicate yet. Let a client replicate (PouchDB, or a program that reads _changes and writes "
     "_bulk_docs), or another CouchDB that names this server as its source or target.";
 

@@ -11,11 +11,11 @@ namespace octavo::api::couch {
 /// Checks an id by CouchDB's rules for this database. Errors have CouchDB's words.
 Expected<void> check_id(std::string_view id, const partitioning::Database& database);
 
+using storage::design_prefix;
 using storage::is_design_id;
-using storage::kDesignPrefix;
-inline constexpr std::string_view kLocalPrefix = "_local/";
+inline constexpr std::string_view local_prefix = "_local/";
 inline bool is_local_id(std::string_view id) {
-  return id.starts_with(kLocalPrefix);
+  return id.starts_with(local_prefix);
 }
 
 }  // namespace octavo::api::couch

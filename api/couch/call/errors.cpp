@@ -38,7 +38,7 @@ struct WordStatus {
   std::string_view word;
   int status;
 };
-constexpr std::array kWordStatuses{
+constexpr std::array word_statuses{
     WordStatus{"bad_content_type", 415},
     WordStatus{"method_not_allowed", 405},
     WordStatus{"not_acceptable", 406},
@@ -113,7 +113,7 @@ void append_error_members(std::string& out, const Error& error) {
 
 Reply error_reply(const Error& error) {
   auto status = words_for(error.code).status;
-  for (const auto& entry : kWordStatuses) {
+  for (const auto& entry : word_statuses) {
     if (entry.word == error.word) status = entry.status;
   }
   auto reply = error_reply(status, error_word(error), error_reason(error));

@@ -10,13 +10,13 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr std::uint64_t kPurgedInfosLimitDefault = 1000;
-constexpr std::size_t kPurgedInfosBytesMax = 1024 * 1024;
+constexpr std::uint64_t purged_infos_limit_default = 1000;
+constexpr std::size_t purged_infos_bytes_max = 1024 * 1024;
 // Format (purge infos in the catalog):
 //   area "purged_infos_limit", name instance tag           → decimal digits
 //   area "of:" instance tag,   name "purged_infos"         → JSON [{"id":…,"revs":[…]}, …], oldest first
-constexpr std::string_view kPurgedInfosLimitArea = "purged_infos_limit";
-constexpr std::string_view kPurgedInfosName = "purged_infos";
+constexpr std::string_view purged_infos_limit_area = "purged_infos_limit";
+constexpr std::string_view purged_infos_name = "purged_infos";
 
 std::string area_of(const partitioning::Database& database) {
   return storage::Catalog::area_of_database(database.instance_tag());
@@ -28,7 +28,7 @@ std::string newest_infos(const std::vector<std::string_view>& infos, std::uint64
   std::size_t kept = 0;
   while (kept < infos.size() && kept < limit) {
     bytes += infos[infos.size() - 1 - kept].size() + 1;
-    if (bytes > kPurgedInfosBytesMax) break;
+    if (bytes > purged_infos_bytes_max) break;
     ++kept;
   }
   std::string out = "[";
@@ -43,19 +43,19 @@ std::string newest_infos(const std::vector<std::string_view>& infos, std::uint64
 }  // namespace
 
 Expected<std::uint64_t> purged_infos_limit(storage::Catalog& catalog, const partitioning::Database& database) {
-  OCTAVO_TRY(const auto fact, catalog.fact(kPurgedInfosLimitArea, database.instance_tag()));
-  std::uint64_t limit = kPurgedInfosLimitDefault;
+  OCTAVO_TRY(const auto fact, catalog.fact(purged_infos_limit_area, database.instance_tag()));
+  std::uint64_t limit = purged_infos_limit_default;
   if (fact) std::from_chars(fact->data(), fact->data() + fact->size(), limit);
   return limit;
 }
 
 Expected<void> set_purged_infos_limit(storage::Catalog& catalog, const partitioning::Database& database,
                                       std::uint64_t limit) {
-  return catalog.set_fact(kPurgedInfosLimitArea, database.instance_tag(), std::to_string(limit));
+  return catalog.set_fact(purged_infos_limit_area, database.instance_tag(), std::to_string(limit));
 }
 
 Expected<std::string> purged_infos(storage::Catalog& catalog, const partitioning::Database& database) {
-  OCTAVO_TRY(auto fact, catalog.fact(area_of(database), kPurgedInfosName));
+  OCTAVO_TRY(auto fact, catalog.fact(area_of(database), purged_infos_name));
   return fact ? *std::move(fact) : std::string("[]");
 }
 
@@ -70,7 +70,7 @@ Expected<void> add_purged_infos(storage::Catalog& catalog, const partitioning::D
     all.insert(all.end(), infos.begin(), infos.end());
     return newest_infos(all, limit);
   };
-  return catalog.change_fact(area_of(database), kPurgedInfosName, change);
+  return catalog.change_fact(area_of(database), purged_infos_name, change);
 }
 
 }  // namespace octavo::api::couch

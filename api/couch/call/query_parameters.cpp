@@ -10,7 +10,7 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr std::string_view kJsonType = "application/json";
+constexpr std::string_view json_type = "application/json";
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
@@ -38,7 +38,7 @@ bool any_in_list(std::string_view list, Use use) {
 
 // Encodes an id as CouchDB does in Location: letters, digits and `_.-:` are unchanged.
 void append_url_encoded(std::string& out, std::string_view text) {
-  constexpr char kHex[] = "0123456789ABCDEF";
+  constexpr char hex_digits[] = "0123456789ABCDEF";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -47,8 +47,8 @@ void append_url_encoded(std::string& out, std::string_view text) {
       out += c;
     } else {
       out += '%';
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+      out += hex_digits[byte >> 4];
+      out += hex_digits[byte & 15];
     }
   }
 }
@@ -103,7 +103,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 
 Expected<void> require_json_content_type(const Request& request) {
   const auto header = request.header("Content-Type");
-  if (header && equal_ignoring_case(trim_blanks(header->substr(0, header->find(';'))), kJsonType)) return {};
+  if (header && equal_ignoring_case(trim_blanks(header->substr(0, header->find(';'))), json_type)) return {};
   return fail(ErrorCode::bad_request, "Content-Type must be application/json", "bad_content_type");
 }
 

@@ -9,8 +9,8 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr std::size_t kMethodCount = static_cast<std::size_t>(Method::other) + 1;
-constexpr std::size_t kParametersMax = 8;
+constexpr std::size_t method_count = static_cast<std::size_t>(Method::other) + 1;
+constexpr std::size_t parameters_max = 8;
 
 std::size_t slot(Method method) {
   return static_cast<std::size_t>(method);
@@ -22,7 +22,7 @@ struct AllowedMethods {
   std::string_view pattern;
   std::string_view methods;
 };
-constexpr std::array kAllowedMethods{
+constexpr std::array allowed_methods_by_pattern{
     AllowedMethods{"/_uuids", "GET"},
     AllowedMethods{"/_session", "GET,HEAD,POST,DELETE"},
     AllowedMethods{"/{db}", "DELETE,GET,HEAD,POST"},
@@ -65,7 +65,7 @@ struct Router::Node {
   std::string_view parameter_name;
   std::unique_ptr<Node> rest;
   std::string_view rest_name;
-  std::array<const Route*, kMethodCount> routes{};
+  std::array<const Route*, method_count> routes{};
 
   bool is_end() const {
     return std::ranges::any_of(routes, [](const Route* route) { return route != nullptr; });
@@ -76,7 +76,7 @@ struct Router::Node {
     for (const auto method : {Method::del, Method::get, Method::post, Method::put, Method::copy}) {
       const auto* route = routes[slot(method)];
       if (route == nullptr) continue;
-      for (const auto& known : kAllowedMethods) {
+      for (const auto& known : allowed_methods_by_pattern) {
         if (known.pattern == route->pattern) return std::string(known.methods);
       }
       if (!methods.empty()) methods += ',';
@@ -103,7 +103,7 @@ struct Router::Walk {
 
   std::span<const std::string> segments;
   bool two_part_ids;  // `_design/x` and `_local/x` are captured as one parameter
-  std::array<Capture, kParametersMax> captures{};
+  std::array<Capture, parameters_max> captures{};
   std::size_t captured = 0;
 
   const Node* descend(const Node& node, std::size_t position) {

@@ -24,16 +24,16 @@ using partitioning::ScanBudget;
 using std::chrono::steady_clock;
 
 // How long a feed waits for documents that are being written. A commit takes about as long as a sync.
-constexpr std::chrono::seconds kSettlePatience{1};
+constexpr std::chrono::seconds settle_patience{1};
 
 class FollowedChanges final : public FollowedFeed {
  public:
   explicit FollowedChanges(ChangesFeed feed) : feed_(std::move(feed)) {}
 
   Task<Expected<Step>> advance(std::string& out, bool on_worker) override {
-    constexpr std::size_t kDocumentsTested = 32;
+    constexpr std::size_t documents_tested = 32;
     auto budget = ScanBudget::inline_slice();
-    if (feed_.tests_documents()) budget.rows_max = kDocumentsTested;
+    if (feed_.tests_documents()) budget.rows_max = documents_tested;
     if (!on_worker && !feed_.runs_functions()) co_return to_step(feed_.advance(out, budget));
     auto work = [this, &out] { return feed_.advance(out, ScanBudget::worker_slice()); };
     auto& engine = feed_.database().engine();
@@ -42,7 +42,7 @@ class FollowedChanges final : public FollowedFeed {
   }
   Task<bool> wait(steady_clock::time_point deadline) override {
     if (!feed_.settles()) co_return co_await feed_.database().wait_for_change(feed_.position(), deadline);
-    const auto soon = std::min(deadline, steady_clock::now() + kSettlePatience);
+    const auto soon = std::min(deadline, steady_clock::now() + settle_patience);
     const bool grew = co_await feed_.database().wait_for_change(feed_.position(), soon);
     if (!grew) feed_.end_settling();
     co_return !gone();
@@ -131,11 +131,11 @@ class FollowedUpdates final : public FollowedFeed {
 
   Task<Expected<Step>> advance(std::string& out, bool) override {
     if (!std::exchange(started_, true) && !is_line_mode()) out += "{\"results\":[\n";
-    const auto count_max = static_cast<std::size_t>(std::min<std::uint64_t>(kRowsPerPiece, limit_ - emitted_));
+    const auto count_max = static_cast<std::size_t>(std::min<std::uint64_t>(rows_per_piece, limit_ - emitted_));
     const auto events = updates_.since(position_, count_max);
     for (const auto& event : events) append_row(out, event);
     const bool complete = emitted_ == limit_;
-    if (!complete && events.size() == kRowsPerPiece) co_return Step::more;
+    if (!complete && events.size() == rows_per_piece) co_return Step::more;
     const bool follows = is_line_mode() || (mode_ == FeedMode::longpoll && emitted_ == 0);
     if (follows && !complete) co_return Step::wait;
     OCTAVO_CO_TRY_VOID(finish(out));
@@ -155,7 +155,7 @@ class FollowedUpdates final : public FollowedFeed {
   }
 
  private:
-  static constexpr std::size_t kRowsPerPiece = 500;
+  static constexpr std::size_t rows_per_piece = 500;
 
   bool is_line_mode() const { return mode_ == FeedMode::continuous || mode_ == FeedMode::eventsource; }
 

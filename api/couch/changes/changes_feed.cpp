@@ -23,14 +23,14 @@ using storage::Revision;
 using storage::Sequence;
 using storage::Snapshot;
 
-constexpr std::size_t kSliceBytes = 64 * 1024;
-constexpr std::uint64_t kPendingCountMax = 1000;
+constexpr std::size_t feed_slice_bytes = 64 * 1024;
+constexpr std::uint64_t pending_count_max = 1000;
 // `_doc_ids` with at most this many ids looks each document up, as Apache CouchDB does up to its
 // changes_doc_ids_optimization_threshold.
-constexpr std::size_t kNamedDocumentsMax = 1000;
+constexpr std::size_t named_documents_max = 1000;
 // Limits of the rows that wait for a function.
-constexpr std::size_t kCandidatesMax = 64;
-constexpr std::size_t kCandidateBytesMax = 1024 * 1024;
+constexpr std::size_t candidates_max = 64;
+constexpr std::size_t candidate_bytes_max = 1024 * 1024;
 
 bool is_line_mode(FeedMode mode) {
   return mode == FeedMode::continuous || mode == FeedMode::eventsource;
@@ -48,7 +48,7 @@ ChangesFeed::ChangesFeed(std::shared_ptr<Database> database, ChangesQuery query,
       scan_(std::in_place, *database_, range_after(since, query_.descending)),
       acknowledged_(database_->committed_sequence()),
       last_sent_(since),
-      named_documents_pending_(filter_.ids() != nullptr && filter_.ids()->size() <= kNamedDocumentsMax) {}
+      named_documents_pending_(filter_.ids() != nullptr && filter_.ids()->size() <= named_documents_max) {}
 
 Expected<ChangesFeed::Step> ChangesFeed::advance(std::string& out, ScanBudget budget) {
   if (!started_) {
@@ -124,9 +124,9 @@ bool ChangesFeed::must_settle() {
   } else {
     std::erase_if(unsettled_, [&](const std::string& id) { return !beyond.contains(id); });
   }
-  if (unsettled_.empty() || settle_rounds_ >= kSettleRoundsMax) return false;
+  if (unsettled_.empty() || settle_rounds_ >= settle_rounds_max) return false;
   ++settle_rounds_;
-  return database_->watermark() - settle_begin_ < kSettleChangesMax;
+  return database_->watermark() - settle_begin_ < settle_changes_max;
 }
 
 // Documents that were written in each round. They get the feed's last sequence, so that a client that continues from
@@ -136,7 +136,7 @@ Expected<bool> ChangesFeed::send_unsettled(std::string& out, ScanBudget budget) 
   while (!unsettled_.empty() && !limit_reached()) {
     const auto next = unsettled_.extract(unsettled_.begin());
     OCTAVO_TRY_VOID(send_as_it_is(out, next.value(), watermark));
-    if (out.size() >= kSliceBytes || ScanBudget::Clock::now() >= budget.until) break;
+    if (out.size() >= feed_slice_bytes || ScanBudget::Clock::now() >= budget.until) break;
   }
   return unsettled_.empty();
 }
@@ -171,7 +171,7 @@ Expected<bool> ChangesFeed::scan(std::string& out, ScanBudget budget) {
     if (!filter_.may_pass(change.id)) return Visit::next;
     rendered = append_row(out, Row{change, snapshot});
     if (!rendered || limit_reached()) return Visit::stop;
-    return out.size() >= kSliceBytes ? Visit::pause : Visit::next;
+    return out.size() >= feed_slice_bytes ? Visit::pause : Visit::next;
   };
   OCTAVO_TRY(const auto state, scan_->run(budget, visit));
   if (!rendered) return std::unexpected(std::move(rendered).error());
@@ -190,7 +190,7 @@ Expected<bool> ChangesFeed::scan_by_function(std::string& out, ScanBudget budget
     OCTAVO_TRY_VOID(append_candidate(out, candidates_.front()));
     candidates_.pop_front();
     if (limit_reached()) return false;
-    if (out.size() >= kSliceBytes || ScanBudget::Clock::now() >= budget.until) break;
+    if (out.size() >= feed_slice_bytes || ScanBudget::Clock::now() >= budget.until) break;
   }
   return collected_all_ && candidates_.empty();
 }
@@ -207,7 +207,7 @@ Expected<bool> ChangesFeed::collect_candidates(ScanBudget budget) {
     bytes += candidate->document.size();
     for (const auto& leaf : candidate->leaves) bytes += leaf.body.size();
     candidates_.push_back(*std::move(candidate));
-    return candidates_.size() == kCandidatesMax || bytes >= kCandidateBytesMax ? Visit::pause : Visit::next;
+    return candidates_.size() == candidates_max || bytes >= candidate_bytes_max ? Visit::pause : Visit::next;
   };
   OCTAVO_TRY(const auto state, scan_->run(budget, visit));
   if (!collected) return std::unexpected(std::move(collected).error());
@@ -422,7 +422,7 @@ Expected<void> ChangesFeed::finish(std::string& out) {
 }
 
 // The number of feed rows that were not examined. For a feed from the beginning it is known, as every document has one
-// row. Otherwise up to kPendingCountMax rows are counted; beyond that, the difference of the sequences is an upper
+// row. Otherwise up to pending_count_max rows are counted; beyond that, the difference of the sequences is an upper
 // bound, because each change took one sequence.
 Expected<std::uint64_t> ChangesFeed::count_pending() const {
   if (since_ == 0 && filter_.ids() == nullptr) {
@@ -444,10 +444,10 @@ Expected<std::uint64_t> ChangesFeed::count_pending() const {
   std::uint64_t count = 0;
   auto visit = [&](const FeedRow& change, const Snapshot&) {
     if (change.sequence >= end) return Visit::stop;
-    return ++count == kPendingCountMax ? Visit::stop : Visit::next;
+    return ++count == pending_count_max ? Visit::stop : Visit::next;
   };
-  OCTAVO_TRY_VOID(ahead.run(ScanBudget{kPendingCountMax + 1}, visit));
-  if (count < kPendingCountMax) return count;
+  OCTAVO_TRY_VOID(ahead.run(ScanBudget{pending_count_max + 1}, visit));
+  if (count < pending_count_max) return count;
   return std::max<std::uint64_t>(count, end - 1 - from);
 }
 

@@ -48,7 +48,7 @@ class ChangesFeed {
   storage::Sequence position() const { return started_ ? scan_->position() : acknowledged_ - 1; }
   /// True if the feed waits only for documents that are being written; it may end without them.
   bool settles() const { return !unsettled_.empty(); }
-  void end_settling() { settle_rounds_ = kSettleRoundsMax; }
+  void end_settling() { settle_rounds_ = settle_rounds_max; }
   const ChangesQuery& query() const { return query_; }
   /// True if the filter reads the document of each row: a slice then costs more than its rows.
   bool tests_documents() const { return filter_.needs_documents(); }
@@ -58,8 +58,8 @@ class ChangesFeed {
 
  private:
   // The feed stops following documents that were written again in this many rounds, or over this many changes.
-  static constexpr int kSettleRoundsMax = 8;
-  static constexpr storage::Sequence kSettleChangesMax = 10'000;
+  static constexpr int settle_rounds_max = 8;
+  static constexpr storage::Sequence settle_changes_max = 10'000;
 
   struct Row {
     const storage::FeedRow& change;

@@ -20,12 +20,12 @@ namespace octavo::api::couch {
 namespace {
 
 Expected<std::unordered_set<std::string>> parse_ids(const boost::json::value* list, std::size_t count_max) {
-  constexpr std::string_view kReason = "`doc_ids` filter parameter is not a list of doc ids.";
-  if (!list || !list->is_array()) return fail(ErrorCode::bad_request, std::string(kReason));
+  constexpr std::string_view reason = "`doc_ids` filter parameter is not a list of doc ids.";
+  if (!list || !list->is_array()) return fail(ErrorCode::bad_request, std::string(reason));
   if (list->get_array().size() > count_max) return fail(ErrorCode::too_large, "Too many `doc_ids`.");
   std::unordered_set<std::string> ids;
   for (const auto& id : list->get_array()) {
-    if (!id.is_string()) return fail(ErrorCode::bad_request, std::string(kReason));
+    if (!id.is_string()) return fail(ErrorCode::bad_request, std::string(reason));
     ids.emplace(id.get_string());
   }
   return ids;
@@ -97,7 +97,7 @@ Expected<FunctionName> split_name(std::string_view name, std::string_view malfor
 
 // Error unless the design document has a member of that name. CouchDB checks this before it runs anything.
 Expected<void> check_member(const Call& call, const FunctionName& name, std::string_view member) {
-  const auto ddoc = std::string(kDesignPrefix) + std::string(name.design);
+  const auto ddoc = std::string(design_prefix) + std::string(name.design);
   OCTAVO_TRY(const auto snapshot, call.database->snapshot_for_document(ddoc));
   OCTAVO_TRY(const auto document, snapshot.find(ddoc));
   if (!document) return fail(ErrorCode::not_found, "");

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPatienceMax{60'000};  // Apache CouchDB's chttpd/changes_timeout
+constexpr milliseconds patience_max{60'000};  // Apache CouchDB's chttpd/changes_timeout
 
 }  // namespace
 
@@ -26,11 +26,11 @@ Expected<FeedPatience> parse_feed_patience(const Request& request) {
   FeedPatience patience;
   if (const auto timeout = request.parameter("timeout")) {
     OCTAVO_TRY(const auto count, ParameterValue(*timeout).as_count());
-    patience.timeout = milliseconds(std::min<std::uint64_t>(count, kPatienceMax.count()));
+    patience.timeout = milliseconds(std::min<std::uint64_t>(count, patience_max.count()));
   }
   if (const auto heartbeat = request.parameter("heartbeat"); heartbeat && *heartbeat != "false") {
     if (*heartbeat == "true") {
-      patience.heartbeat = kPatienceMax;
+      patience.heartbeat = patience_max;
       return patience;
     }
     const auto number = parse_integer(*heartbeat);
@@ -39,7 +39,7 @@ Expected<FeedPatience> parse_feed_patience(const Request& request) {
                   "Invalid heartbeat value. Expecting a positive integer value (in milliseconds).");
     if (*number <= 0)
       return fail(ErrorCode::bad_request, "The heartbeat value should be a positive integer (in milliseconds).");
-    patience.heartbeat = std::min(kPatienceMax, milliseconds(std::min<std::int64_t>(*number, kPatienceMax.count())));
+    patience.heartbeat = std::min(patience_max, milliseconds(std::min<std::int64_t>(*number, patience_max.count())));
   }
   return patience;
 }

@@ -18,10 +18,10 @@ namespace asio = boost::asio;
 using std::chrono::steady_clock;
 using Step = FollowedFeed::Step;
 
-constexpr std::size_t kPieceBytes = 64 * 1024;
+constexpr std::size_t piece_bytes = 64 * 1024;
 // A feed that fails or ends within this time gets an ordinary reply. After it the head is sent, so that a client that
 // waits for a slow filter gets heartbeats.
-constexpr std::chrono::milliseconds kHeadWaitMax{500};
+constexpr std::chrono::milliseconds head_wait_max{500};
 
 using asio::cancellation_signal;
 
@@ -107,9 +107,9 @@ Task<Expected<Reply>> feed_reply(std::unique_ptr<FollowedFeed> feed, FeedMode mo
     reply.content_type = "text/event-stream";
     reply.headers.emplace_back("Cache-Control", "no-cache");
   }
-  const auto head_until = steady_clock::now() + kHeadWaitMax;
+  const auto head_until = steady_clock::now() + head_wait_max;
   auto advanced = co_await feed->advance(reply.body, false);
-  while (advanced && *advanced == Step::more && reply.body.size() < kPieceBytes && steady_clock::now() < head_until) {
+  while (advanced && *advanced == Step::more && reply.body.size() < piece_bytes && steady_clock::now() < head_until) {
     advanced = co_await feed->advance(reply.body, true);
   }
   if (!advanced) co_return std::unexpected(std::move(advanced).error());

@@ -20,7 +20,7 @@ using storage::Sequence;
 using storage::VersionOperation;
 using storage::VersionRow;
 
-constexpr std::size_t kVersionsSliceBytes = 64 * 1024;
+constexpr std::size_t versions_slice_bytes = 64 * 1024;
 
 std::string_view name_of(VersionOperation operation) {
   switch (operation) {
@@ -82,7 +82,7 @@ class VersionFeed final : public FollowedFeed {
       OCTAVO_TRY(const ScanState state, scan_.run(budget, [&](const VersionRow& row) {
         append_row(rows, row);
         if (limit_reached()) return Visit::stop;
-        return rows.size() >= kVersionsSliceBytes ? Visit::pause : Visit::next;
+        return rows.size() >= versions_slice_bytes ? Visit::pause : Visit::next;
       }));
       // Append the head only with the first rows, so that an earlier error gets an ordinary reply.
       begin(out);

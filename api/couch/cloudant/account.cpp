@@ -47,8 +47,8 @@ Task<Expected<Reply>> post_api_key(Call& call) {
   constexpr std::size_t password_bytes = 20;
   const std::string key = "apikey-" + crypto::hex_encode(crypto::random_bytes(name_bytes));
   const std::string password = crypto::hex_encode(crypto::random_bytes(password_bytes));
-  const std::string id = std::string(kUserIdPrefix) + key;
-  OCTAVO_CO_TRY_VOID(co_await open_database(call, kUsersDatabase));
+  const std::string id = std::string(user_id_prefix) + key;
+  OCTAVO_CO_TRY_VOID(co_await open_database(call, users_database));
   storage::DocumentWrite write;
   write.id = id;
   write.body = json::serialize(json::object{{"name", std::string_view(key)},
@@ -91,19 +91,19 @@ Task<Expected<Reply>> no_account(Call&) {
 }  // namespace
 
 void add_cloudant_routes(RouteList& routes) {
-  constexpr auto kAdmin = Access::server_admin;
+  constexpr auto admin_access = Access::server_admin;
   routes.push_back({Method::get, "/_api/v2/db/{name}/_security", Access::anyone, get_permissions});
   routes.push_back({Method::put, "/_api/v2/db/{name}/_security", Access::anyone, put_permissions});
-  routes.push_back({Method::post, "/_api/v2/api_keys", kAdmin, post_api_key});
-  routes.push_back({Method::get, "/_api/v2/user/config/cors", kAdmin, get_cors});
-  routes.push_back({Method::put, "/_api/v2/user/config/cors", kAdmin, put_cors});
-  routes.push_back({Method::get, "/_api/v2/user/current/databases", kAdmin, get_database_count});
-  routes.push_back({Method::get, "/_api/v2/user/current/throughput", kAdmin, no_account});
-  routes.push_back({Method::get, "/_api/v2/user/capacity/databases", kAdmin, no_account});
-  routes.push_back({Method::get, "/_api/v2/user/capacity/throughput", kAdmin, no_account});
-  routes.push_back({Method::put, "/_api/v2/user/capacity/throughput", kAdmin, no_account});
-  routes.push_back({Method::get, "/_api/v2/user/activity_tracker/events", kAdmin, no_account});
-  routes.push_back({Method::post, "/_api/v2/user/activity_tracker/events", kAdmin, no_account});
+  routes.push_back({Method::post, "/_api/v2/api_keys", admin_access, post_api_key});
+  routes.push_back({Method::get, "/_api/v2/user/config/cors", admin_access, get_cors});
+  routes.push_back({Method::put, "/_api/v2/user/config/cors", admin_access, put_cors});
+  routes.push_back({Method::get, "/_api/v2/user/current/databases", admin_access, get_database_count});
+  routes.push_back({Method::get, "/_api/v2/user/current/throughput", admin_access, no_account});
+  routes.push_back({Method::get, "/_api/v2/user/capacity/databases", admin_access, no_account});
+  routes.push_back({Method::get, "/_api/v2/user/capacity/throughput", admin_access, no_account});
+  routes.push_back({Method::put, "/_api/v2/user/capacity/throughput", admin_access, no_account});
+  routes.push_back({Method::get, "/_api/v2/user/activity_tracker/events", admin_access, no_account});
+  routes.push_back({Method::post, "/_api/v2/user/activity_tracker/events", admin_access, no_account});
 }
 
 }  // namespace octavo::api::couch

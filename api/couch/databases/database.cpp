@@ -22,7 +22,7 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr std::int64_t kRevsLimitMax = 1'000'000;
+constexpr std::int64_t revs_limit_max = 1'000'000;
 
 Reply ok_reply(int status) {
   Reply reply;
@@ -153,7 +153,7 @@ Task<Expected<Reply>> get_revs_limit(Call& call) {
 Task<Expected<Reply>> put_revs_limit(Call& call) {
   const auto parse = [&call] { return json_body(call.request); };
   OCTAVO_CO_TRY(const auto limit, co_await work_on_body(call, parse));
-  if (!limit.is_int64() || limit.get_int64() <= 0 || limit.get_int64() > kRevsLimitMax) {
+  if (!limit.is_int64() || limit.get_int64() <= 0 || limit.get_int64() > revs_limit_max) {
     co_return fail(ErrorCode::bad_request, "The revs limit must be a positive integer, at most 1000000.");
   }
   const auto value = static_cast<std::uint32_t>(limit.get_int64());
@@ -199,7 +199,7 @@ Task<Expected<Reply>> compact(Call& call) {
 
 Task<Expected<Reply>> compact_design_document(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
-  const auto id = std::string(kDesignPrefix) + call.path("ddoc");
+  const auto id = std::string(design_prefix) + call.path("ddoc");
   OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, call.database->target_of(id)));
   co_return ok_reply(202);
 }
@@ -220,29 +220,29 @@ Task<Expected<Reply>> ensure_full_commit(Call& call) {
 }  // namespace
 
 void add_database_routes(RouteList& routes) {
-  constexpr auto kMember = Access::database_member;
-  constexpr auto kAdmin = Access::database_admin;
+  constexpr auto member_access = Access::database_member;
+  constexpr auto admin_access = Access::database_admin;
   routes.push_back({Method::put, "/{db}", Access::server_admin, create_database});
-  routes.push_back({Method::get, "/{db}", kMember, get_database});
+  routes.push_back({Method::get, "/{db}", member_access, get_database});
   routes.push_back({Method::del, "/{db}", Access::server_admin, delete_database});
 
-  routes.push_back({Method::get, "/{db}/_partition/{partition}", kMember, get_partition});
+  routes.push_back({Method::get, "/{db}/_partition/{partition}", member_access, get_partition});
   for (const auto method : {Method::get, Method::post, Method::put, Method::del}) {
-    routes.push_back({method, "/{db}/_partition", kMember, refuse_partition_request});
-    routes.push_back({method, "/{db}/_partition/{partition}/{rest*}", kMember, unknown_partition_path});
+    routes.push_back({method, "/{db}/_partition", member_access, refuse_partition_request});
+    routes.push_back({method, "/{db}/_partition/{partition}/{rest*}", member_access, unknown_partition_path});
   }
 
-  routes.push_back({Method::get, "/{db}/_revs_limit", kMember, get_revs_limit});
-  routes.push_back({Method::put, "/{db}/_revs_limit", kAdmin, put_revs_limit});
-  routes.push_back({Method::get, "/{db}/_purged_infos_limit", kMember, get_purged_infos_limit});
-  routes.push_back({Method::put, "/{db}/_purged_infos_limit", kAdmin, put_purged_infos_limit});
-  routes.push_back({Method::get, "/{db}/_purged_infos", kAdmin, get_purged_infos});
-  routes.push_back({Method::post, "/{db}/_compact", kAdmin, compact});
-  routes.push_back({Method::post, "/{db}/_compact/{ddoc}", kAdmin, compact_design_document});
-  routes.push_back({Method::post, "/{db}/_ensure_full_commit", kMember, ensure_full_commit});
-  routes.push_back({Method::get, "/{db}/_throughput", kMember, get_throughput});
-  routes.push_back({Method::get, "/{db}/_shards", kMember, get_shards});
-  routes.push_back({Method::get, "/{db}/_shards/{docid*}", kMember, get_shard_of_document});
+  routes.push_back({Method::get, "/{db}/_revs_limit", member_access, get_revs_limit});
+  routes.push_back({Method::put, "/{db}/_revs_limit", admin_access, put_revs_limit});
+  routes.push_back({Method::get, "/{db}/_purged_infos_limit", member_access, get_purged_infos_limit});
+  routes.push_back({Method::put, "/{db}/_purged_infos_limit", admin_access, put_purged_infos_limit});
+  routes.push_back({Method::get, "/{db}/_purged_infos", admin_access, get_purged_infos});
+  routes.push_back({Method::post, "/{db}/_compact", admin_access, compact});
+  routes.push_back({Method::post, "/{db}/_compact/{ddoc}", admin_access, compact_design_document});
+  routes.push_back({Method::post, "/{db}/_ensure_full_commit", member_access, ensure_full_commit});
+  routes.push_back({Method::get, "/{db}/_throughput", member_access, get_throughput});
+  routes.push_back({Method::get, "/{db}/_shards", member_access, get_shards});
+  routes.push_back({Method::get, "/{db}/_shards/{docid*}", member_access, get_shard_of_document});
   routes.push_back({Method::post, "/{db}/_sync_shards", Access::server_admin, accepted});
 }
 

@@ -14,9 +14,9 @@ namespace {
 
 using query::DatabaseProperties;
 
-constexpr std::int64_t kSecondsMax = 2'147'483'647;  // as Azure Cosmos DB's defaultTtl
-constexpr std::int64_t kThroughputMax = 1'000'000;
-constexpr std::int64_t kRetentionMax = 30 * 86'400;  // as the retention of Azure Cosmos DB's continuous backup
+constexpr std::int64_t seconds_max = 2'147'483'647;  // as Azure Cosmos DB's defaultTtl
+constexpr std::int64_t throughput_max = 1'000'000;
+constexpr std::int64_t retention_max = 30 * 86'400;  // as the retention of Azure Cosmos DB's continuous backup
 
 std::unexpected<Error> invalid(std::string_view name, std::string_view what) {
   return fail(ErrorCode::bad_request, "`" + std::string(name) + "` must be " + std::string(what) + ".");
@@ -24,17 +24,17 @@ std::unexpected<Error> invalid(std::string_view name, std::string_view what) {
 
 Expected<void> set(DatabaseProperties& properties, std::string_view name, std::optional<std::int64_t> value) {
   if (name == "ttl") {
-    if (!value || *value == 0 || *value < -1 || *value > kSecondsMax) {
+    if (!value || *value == 0 || *value < -1 || *value > seconds_max) {
       return invalid(name, "a number of seconds, or -1 for documents that live for ever unless they say otherwise");
     }
     properties.ttl_s = value;
   } else if (name == "throughput") {
-    if (!value || *value < 1 || *value > kThroughputMax) {
+    if (!value || *value < 1 || *value > throughput_max) {
       return invalid(name, "a number of request units per second, from 1 to 1000000");
     }
     properties.throughput = static_cast<std::uint32_t>(*value);
   } else if (name == "all_versions") {
-    if (!value || *value < 1 || *value > kRetentionMax) return invalid(name, "a number of seconds, from 1 to 2592000");
+    if (!value || *value < 1 || *value > retention_max) return invalid(name, "a number of seconds, from 1 to 2592000");
     properties.all_versions_s = *value;
   } else {
     return fail(ErrorCode::bad_request, "Unknown property: " + std::string(name));

@@ -22,15 +22,15 @@ namespace json = boost::json;
 using partitioning::SplitQueue;
 using partitioning::SplitStage;
 
-constexpr std::string_view kIdPrefix = "001-";
+constexpr std::string_view id_prefix = "001-";
 
 std::string job_id(std::uint64_t number) {
-  return fmt::format("{}{:016x}", kIdPrefix, number);
+  return fmt::format("{}{:016x}", id_prefix, number);
 }
 
 std::optional<std::uint64_t> job_number(std::string_view id) {
-  if (!id.starts_with(kIdPrefix)) return std::nullopt;
-  id.remove_prefix(kIdPrefix.size());
+  if (!id.starts_with(id_prefix)) return std::nullopt;
+  id.remove_prefix(id_prefix.size());
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), number, 16);
   if (error != std::errc{} || end != id.data() + id.size()) return std::nullopt;
@@ -180,13 +180,13 @@ Expected<Wanted> read_wanted(const json::object& body) {
     return Wanted{*std::move(database), std::move(range)};
   }
   // shards/00000000-7fffffff/name
-  constexpr std::string_view kPrefix = "shards/";
-  const std::size_t slash = shard->find('/', kPrefix.size());
-  if (!shard->starts_with(kPrefix) || slash == std::string::npos || database || range) {
+  constexpr std::string_view prefix = "shards/";
+  const std::size_t slash = shard->find('/', prefix.size());
+  if (!shard->starts_with(prefix) || slash == std::string::npos || database || range) {
     return fail(ErrorCode::bad_request,
                 "`shard` must be as in `source` of a job, shards/{range}/{db}, without `db` and `range`.");
   }
-  return Wanted{shard->substr(slash + 1), shard->substr(kPrefix.size(), slash - kPrefix.size())};
+  return Wanted{shard->substr(slash + 1), shard->substr(prefix.size(), slash - prefix.size())};
 }
 
 Task<Expected<Reply>> post_job(Call& call) {

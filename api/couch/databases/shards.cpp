@@ -36,9 +36,9 @@ Expected<Reply> shard_of_document(const Call& call) {
 
 // The hash space has 62 bits; clients expect ranges of 32 bits.
 std::string shard_range(const storage::PartitionMapEntry& entry) {
-  constexpr int kShift = 30;
-  static_assert(partitioning::kHashSpaceEnd == std::uint64_t{1} << (32 + kShift));
-  return fmt::format("{:08x}-{:08x}", entry.first >> kShift, entry.last >> kShift);
+  constexpr int shift = 30;
+  static_assert(partitioning::hash_space_end == std::uint64_t{1} << (32 + shift));
+  return fmt::format("{:08x}-{:08x}", entry.first >> shift, entry.last >> shift);
 }
 
 Task<Expected<Reply>> get_shards(Call& call) {

@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kHotKeysDefault = 10;
+constexpr std::size_t hot_keys_default = 10;
 
 double hundredths(double units) {
   return std::round(units * 100) / 100;
@@ -34,7 +34,7 @@ json::array hot_keys(const std::vector<partitioning::HotKey>& keys) {
 
 Expected<std::size_t> hot_keys_wanted(const Request& request) {
   const auto text = request.parameter("hot");
-  if (!text) return kHotKeysDefault;
+  if (!text) return hot_keys_default;
   const auto number = parse_integer(*text);
   if (!number || *number < 0 || *number > static_cast<std::int64_t>(partitioning::HotKeys::keys_max)) {
     return fail(ErrorCode::bad_request, "`hot` must be a whole number from 0 to 32.");

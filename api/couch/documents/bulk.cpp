@@ -20,7 +20,7 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr std::size_t kResultBytes = 128;  // size of one `{"ok":true,…}`
+constexpr std::size_t result_bytes = 128;  // size of one `{"ok":true,…}`
 
 bool is_error(const BulkResult& result) {
   return std::holds_alternative<Error>(result.outcome);
@@ -28,7 +28,7 @@ bool is_error(const BulkResult& result) {
 
 std::string render(const std::vector<BulkResult>& results, bool errors_only) {
   std::string body;
-  body.reserve(errors_only ? 64 : results.size() * kResultBytes + 8);
+  body.reserve(errors_only ? 64 : results.size() * result_bytes + 8);
   body += '[';
   for (const auto& result : results) {
     if (errors_only && !is_error(result)) continue;

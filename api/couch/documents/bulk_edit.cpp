@@ -63,8 +63,8 @@ Expected<BulkRequest> parse(std::string_view body, const config::Settings& setti
       document = std::move(only_id);
     }
     revisions += document->history.size();
-    if (revisions > kRevisionsPerRequestMax) {
-      return fail(ErrorCode::too_large, "The documents have more than " + std::to_string(kRevisionsPerRequestMax) +
+    if (revisions > revisions_per_request_max) {
+      return fail(ErrorCode::too_large, "The documents have more than " + std::to_string(revisions_per_request_max) +
                                             " revisions in `_revisions`; send fewer at a time.");
     }
     request.documents.push_back(*std::move(document));

@@ -24,7 +24,7 @@ using partitioning::DocumentTarget;
 using storage::Revision;
 using storage::RevisionTree;
 
-constexpr std::size_t kOpenRevisionsMax = 10'000;
+constexpr std::size_t open_revisions_max = 10'000;
 
 struct ReadParameters {
   RenderOptions render;
@@ -37,7 +37,7 @@ Expected<std::vector<Revision>> parse_open_revisions(std::string_view text) {
   OCTAVO_TRY(const auto value, query::parse_json(text));
   if (!value.is_array()) return fail(ErrorCode::bad_request, "Invalid list of revisions");
   const auto& list = value.get_array();
-  if (list.size() > kOpenRevisionsMax) return fail(ErrorCode::too_large, "Too many revisions in `open_revs`.");
+  if (list.size() > open_revisions_max) return fail(ErrorCode::too_large, "Too many revisions in `open_revs`.");
   std::vector<Revision> revisions;
   revisions.reserve(list.size());
   for (const auto& entry : list) {
@@ -236,9 +236,9 @@ Task<Expected<Reply>> post_document(Call& call) {
 // Only paths that name no function get here: they have too few or too many segments, another method, or an encoded
 // slash after `_design`, which hides the rest of the path from the router.
 Expected<Reply> refuse_function(const Call& call, std::string_view name) {
-  constexpr std::array<std::string_view, 6> kFunctions{"_view",   "_search", "_search_info", "_search_disk_size",
-                                                       "_update", "_info"};
-  if (std::ranges::find(kFunctions, name.substr(0, name.find('/'))) == kFunctions.end()) {
+  constexpr std::array<std::string_view, 6> function_endpoints{
+      "_view", "_search", "_search_info", "_search_disk_size", "_update", "_info"};
+  if (std::ranges::find(function_endpoints, name.substr(0, name.find('/'))) == function_endpoints.end()) {
     return fail(ErrorCode::not_found, "missing");
   }
   const std::string_view path = call.request.raw_path;
@@ -312,16 +312,16 @@ std::vector<const RevisionTree::Node*> leaves_for(const RevisionTree& tree, cons
 }
 
 void add_document_routes(RouteList& routes) {
-  constexpr std::string_view kDocument = "/{db}/{docid}";
-  constexpr std::string_view kAttachment = "/{db}/{docid}/{attachment*}";
-  routes.push_back({Method::get, kDocument, Access::database_member, get_document});
-  routes.push_back({Method::put, kDocument, Access::database_writer, put_document});
-  routes.push_back({Method::del, kDocument, Access::database_writer, delete_document});
-  routes.push_back({Method::copy, kDocument, Access::database_writer, copy_document});
-  routes.push_back({Method::post, kDocument, Access::database_writer, post_document});
+  constexpr std::string_view document_path = "/{db}/{docid}";
+  constexpr std::string_view attachment_path = "/{db}/{docid}/{attachment*}";
+  routes.push_back({Method::get, document_path, Access::database_member, get_document});
+  routes.push_back({Method::put, document_path, Access::database_writer, put_document});
+  routes.push_back({Method::del, document_path, Access::database_writer, delete_document});
+  routes.push_back({Method::copy, document_path, Access::database_writer, copy_document});
+  routes.push_back({Method::post, document_path, Access::database_writer, post_document});
   routes.push_back({Method::post, "/{db}", Access::database_writer, create_document});
   for (const auto method : {Method::get, Method::put, Method::post, Method::del}) {
-    routes.push_back({method, kAttachment, Access::database_member, refuse_attachment});
+    routes.push_back({method, attachment_path, Access::database_member, refuse_attachment});
   }
   for (const auto method : {Method::get, Method::put, Method::post, Method::del, Method::copy}) {
     routes.push_back({method, "/{db}/_local", Access::database_member, refuse_bare_local});

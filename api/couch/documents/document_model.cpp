@@ -10,14 +10,14 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr std::string_view kSelf = "_self";
+constexpr std::string_view self_property = "_self";
 
 // The document without `_self`, which only functions see.
 Expected<std::string> without_self(std::string_view json) {
   OCTAVO_TRY(const auto members, query::split_object(json));
   std::string out = "{";
   for (const auto& member : members) {
-    if (member.name == kSelf) continue;
+    if (member.name == self_property) continue;
     if (out.size() > 1) out += ',';
     append_json_string(out, member.name);
     out += ':';
@@ -30,20 +30,20 @@ Expected<std::string> without_self(std::string_view json) {
 }  // namespace
 
 bool PartitionModel::Rows::is_system_property(std::string_view name) const {
-  return name == kSelf || query::sql::document_rows().is_system_property(name);
+  return name == self_property || query::sql::document_rows().is_system_property(name);
 }
 
 void PartitionModel::Rows::append_system_property(const storage::DocumentView& document, std::string_view name,
                                                   std::string& out) const {
-  if (name == kSelf) return append_json_string(out, link + "/docs/" + std::string(document.id));
+  if (name == self_property) return append_json_string(out, link + "/docs/" + std::string(document.id));
   query::sql::document_rows().append_system_property(document, name, out);
 }
 
 void PartitionModel::Rows::append_row(const storage::DocumentView& document, std::string& out) const {
   query::sql::document_rows().append_row(document, out);
   out.pop_back();
-  append_json_key(out, kSelf);
-  append_system_property(document, kSelf, out);
+  append_json_key(out, self_property);
+  append_system_property(document, self_property, out);
   out += '}';
 }
 

@@ -36,8 +36,9 @@ Expected<Revision> parse_raw_revision(std::string_view raw) {
 // `_revisions`: {"start": N, "ids": [newest, …]}.
 Expected<std::vector<Revision>> parse_revisions(std::string_view raw) {
   if (!raw.starts_with('{')) return invalid("Bad special document member: _revisions");
-  if (std::ranges::count(raw, '"') / 2 > static_cast<std::ptrdiff_t>(kRevisionsMax + 2)) {
-    return fail(ErrorCode::too_large, "_revisions has more than " + std::to_string(kRevisionsMax) + " ids.");
+  if (std::ranges::count(raw, '"') / 2 > static_cast<std::ptrdiff_t>(revisions_per_document_max + 2)) {
+    return fail(ErrorCode::too_large,
+                "_revisions has more than " + std::to_string(revisions_per_document_max) + " ids.");
   }
   OCTAVO_TRY(const auto value, query::parse_json(raw));
   const auto& object = value.get_object();
@@ -70,10 +71,9 @@ Expected<void> refuse_attachments(std::string_view raw) {
 
 // The replicator keeps its state in such members of its documents; they are stored like ordinary fields.
 bool is_replicator_field(std::string_view name) {
-  constexpr std::array<std::string_view, 5> kNames{"_replication_state", "_replication_state_time",
-                                                   "_replication_state_reason", "_replication_id",
-                                                   "_replication_stats"};
-  for (const auto known : kNames) {
+  constexpr std::array<std::string_view, 5> names{"_replication_state", "_replication_state_time",
+                                                  "_replication_state_reason", "_replication_id", "_replication_stats"};
+  for (const auto known : names) {
     if (known == name) return true;
   }
   return false;

@@ -14,9 +14,9 @@
 namespace octavo::api::couch {
 
 /// Limit for one document's `_revisions`: the largest `_revs_limit`. Each takes 48 bytes, but may be sent in 4 bytes.
-inline constexpr std::size_t kRevisionsMax = 1'000'000;
+inline constexpr std::size_t revisions_per_document_max = 1'000'000;
 /// Limit for all documents of a request. Even the longest request has no room for more revisions of CouchDB's form.
-inline constexpr std::size_t kRevisionsPerRequestMax = 2'000'000;
+inline constexpr std::size_t revisions_per_request_max = 2'000'000;
 
 /// A document as sent, checked and parsed into its parts.
 struct ParsedDocument {

@@ -20,7 +20,7 @@ namespace {
 
 using TextPairs = std::vector<std::pair<std::string, std::string>>;
 
-constexpr std::string_view kSessionCookie = "AuthSession";
+constexpr std::string_view session_cookie = "AuthSession";
 
 void append_shown(std::string& out, std::string_view text) {
   if (simdjson::validate_utf8(text.data(), text.size())) return append_json_string(out, text);
@@ -61,7 +61,7 @@ TextPairs cookies_of(const Request& request) {
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     const auto equals = cookie.find('=');
     const auto name = trim_blanks(cookie.substr(0, equals));
-    if (name.empty() || equals == std::string_view::npos || name == kSessionCookie) continue;
+    if (name.empty() || equals == std::string_view::npos || name == session_cookie) continue;
     cookies.emplace_back(name, trim_blanks(cookie.substr(equals + 1)));
   }
   return cookies;
@@ -101,7 +101,7 @@ TextPairs form_of(const Request& request) {
 
 // As in CouchDB, some parameters are shown as JSON values.
 void append_query(std::string& out, const Request& request) {
-  constexpr std::array<std::string_view, 4> kJson{"startkey", "endkey", "key", "descending"};
+  constexpr std::array<std::string_view, 4> json_parameters{"startkey", "endkey", "key", "descending"};
   append_json_key(out, "query");
   out += '{';
   bool first = true;
@@ -110,7 +110,8 @@ void append_query(std::string& out, const Request& request) {
     append_shown(out, name);
     out += ':';
     const auto begin = out.size();
-    if (std::ranges::find(kJson, name) != kJson.end() && query::normalize_value(value, out)) continue;
+    if (std::ranges::find(json_parameters, name) != json_parameters.end() && query::normalize_value(value, out))
+      continue;
     out.resize(begin);
     append_shown(out, value);
   }

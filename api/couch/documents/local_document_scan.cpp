@@ -12,7 +12,7 @@ using storage::LocalDocumentView;
 namespace {
 
 // Limit of the ids kept in memory for a backward walk.
-constexpr std::size_t kBackwardIdsMax = 1'000'000;
+constexpr std::size_t backward_ids_max = 1'000'000;
 
 }  // namespace
 
@@ -83,13 +83,13 @@ Expected<void> LocalDocumentScan::collect_ids() {
   auto visit = [&](const LocalDocumentView& document) {
     const bool excluded = !range_.end_inclusive && range_.end && document.id == *range_.end;
     if (!excluded) ids.emplace_back(document.id);
-    return ids.size() == kBackwardIdsMax ? Visit::stop : Visit::next;
+    return ids.size() == backward_ids_max ? Visit::stop : Visit::next;
   };
   while (true) {
     OCTAVO_TRY(const auto state, scan.run(ScanBudget::worker_slice(), visit));
     if (state == ScanState::done) break;
   }
-  if (ids.size() == kBackwardIdsMax) return fail(ErrorCode::too_large, "Too many local documents to list backwards.");
+  if (ids.size() == backward_ids_max) return fail(ErrorCode::too_large, "Too many local documents to list backwards.");
   backward_ids_ = std::move(ids);
   return {};
 }

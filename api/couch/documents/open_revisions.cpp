@@ -42,8 +42,8 @@ std::vector<OpenedRevision> opened_revisions(const RevisionTree& tree, const Ope
   std::map<Revision, std::size_t> mentions;  // requested revision → order of its first mention
   for (const auto& revision : *query.revisions) mentions.emplace(revision, mentions.size());
   // For each node: the first mention that it answers, either itself or, with `latest`, as a descendant.
-  constexpr auto kUnasked = std::numeric_limits<std::size_t>::max();
-  std::vector<std::size_t> answered(nodes.size(), kUnasked);
+  constexpr auto unasked = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> answered(nodes.size(), unasked);
   std::vector<bool> known(mentions.size(), false);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto mention = mentions.find(nodes[i].revision);
@@ -58,7 +58,7 @@ std::vector<OpenedRevision> opened_revisions(const RevisionTree& tree, const Ope
   }
   for (const auto* leaf : leaves) {
     const auto mention = answered[static_cast<std::size_t>(leaf - nodes.data())];
-    if (mention != kUnasked) open(mention, leaf);
+    if (mention != unasked) open(mention, leaf);
   }
   for (const auto& [revision, mention] : mentions) {
     if (!known[mention]) opened.push_back({mention, revision, std::nullopt});

@@ -20,8 +20,8 @@ namespace {
 
 using storage::Revision;
 
-constexpr std::size_t kPurgeDocumentsMax = 100;  // as Apache CouchDB's [purge] defaults
-constexpr std::size_t kPurgeRevisionsMax = 1000;
+constexpr std::size_t purge_documents_max = 100;  // as Apache CouchDB's [purge] defaults
+constexpr std::size_t purge_revisions_max = 1000;
 
 struct AskedRevisions {
   std::string id;
@@ -68,9 +68,9 @@ struct Difference {
 
 // The requested revisions that are not in the tree, in the order of the request.
 std::vector<Revision> missing_from(const storage::RevisionTree& tree, const std::vector<Revision>& asked) {
-  constexpr std::size_t kLookedUpOneByOne = 16;
+  constexpr std::size_t looked_up_one_by_one = 16;
   std::vector<Revision> missing;
-  if (asked.size() <= kLookedUpOneByOne) {
+  if (asked.size() <= looked_up_one_by_one) {
     std::ranges::copy_if(asked, std::back_inserter(missing),
                          [&](const Revision& r) { return tree.find(r) == nullptr; });
     return missing;
@@ -148,15 +148,15 @@ Task<Expected<std::string>> differences(Call& call, bool with_ancestors) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   const auto parse = [&call] { return parse_differences(call); };
   OCTAVO_CO_TRY(const auto request, co_await work_on_body(call, parse));
-  constexpr std::size_t kInlineMax = 100;
+  constexpr std::size_t inline_max = 100;
   auto work = [&] { return render_differences(*call.database, request.asked, with_ancestors); };
-  if (request.lookups <= kInlineMax) co_return work();
+  if (request.lookups <= inline_max) co_return work();
   co_return co_await call.services.engine.workers().run_blocking(std::move(work));
 }
 
 Expected<std::vector<storage::PurgeRequest>> purge_requests(const boost::json::object& body) {
-  if (body.size() > kPurgeDocumentsMax) return fail(ErrorCode::bad_request, "Exceeded maximum number of documents.");
-  if (count_revisions(body) > kPurgeRevisionsMax) {
+  if (body.size() > purge_documents_max) return fail(ErrorCode::bad_request, "Exceeded maximum number of documents.");
+  if (count_revisions(body) > purge_revisions_max) {
     return fail(ErrorCode::bad_request, "Exceeded maximum number of revisions.");
   }
   OCTAVO_TRY(auto asked, parse_asked(body));

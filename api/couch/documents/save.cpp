@@ -67,7 +67,7 @@ Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write,
   }
   if (is_design_id(write.id)) OCTAVO_CO_TRY_VOID(co_await check_design_document(call, write, allowance));
   if (is_replicator_database(*call.database) && !is_design_id(write.id) && !write.deleted) {
-    co_return fail(ErrorCode::unsupported, std::string(kNoReplicator));
+    co_return fail(ErrorCode::unsupported, std::string(no_replicator));
   }
   if (is_users_database(*call.database)) {
     OCTAVO_CO_TRY(write.body, co_await prepare_user_document(call, write.id, write.deleted, std::move(write.body)));
@@ -89,7 +89,7 @@ void count_write(const Call& call, const storage::WrittenDocument& written) {
 }
 
 void forget_user(Call& call, std::string_view id) {
-  if (id.starts_with(kUserIdPrefix)) call.services.authenticator.forget(id.substr(kUserIdPrefix.size()));
+  if (id.starts_with(user_id_prefix)) call.services.authenticator.forget(id.substr(user_id_prefix.size()));
 }
 
 Task<Expected<storage::Revision>> save(Call& call, partitioning::DocumentTarget target, storage::DocumentWrite write) {

@@ -22,7 +22,7 @@ using storage::Revision;
 using storage::Snapshot;
 
 // After this time a worker is free for other requests.
-constexpr std::chrono::milliseconds kSliceTime{20};
+constexpr std::chrono::milliseconds slice_time{20};
 
 struct StoredRevision {
   Revision revision;
@@ -110,7 +110,7 @@ class Validator {
 
   // Validates at least one write, then as many as fit into the slice time.
   void run_slice() {
-    const auto until = std::chrono::steady_clock::now() + kSliceTime;
+    const auto until = std::chrono::steady_clock::now() + slice_time;
     do {
       results_.push_back(validate_next(targets_[results_.size()], writes_[results_.size()]));
     } while (!done() && std::chrono::steady_clock::now() < until);

@@ -29,11 +29,11 @@ std::unexpected<Error> bad_response(std::string reason) {
 }
 
 bool is_token(std::string_view name) {
-  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+  constexpr std::string_view token_symbols = "!#$%&'*+-.^_`|~";
   if (name.empty()) return false;
   return std::ranges::all_of(name, [&](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           kOthers.find(c) != std::string_view::npos;
+           token_symbols.find(c) != std::string_view::npos;
   });
 }
 
@@ -60,8 +60,8 @@ Expected<void> add_headers(std::string_view raw, Reply& reply) {
 }
 
 bool is_content_type(const std::pair<std::string, std::string>& header) {
-  constexpr std::string_view kName = "content-type";
-  return std::ranges::equal(header.first, kName,
+  constexpr std::string_view content_type_name = "content-type";
+  return std::ranges::equal(header.first, content_type_name,
                             [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
 }
 
@@ -79,11 +79,11 @@ Expected<Reply> reply_of(std::string_view response, int default_code) {
   for (const auto& member : members) {
     const auto is_string = member.raw.starts_with('"');
     if (member.name == "code") {
-      constexpr int kStatusMin = 200;
-      constexpr int kStatusMax = 599;
+      constexpr int status_min = 200;
+      constexpr int status_max = 599;
       const auto [end, error] = std::from_chars(member.raw.data(), member.raw.data() + member.raw.size(), reply.status);
-      if (error != std::errc{} || end != member.raw.data() + member.raw.size() || reply.status < kStatusMin ||
-          reply.status > kStatusMax) {
+      if (error != std::errc{} || end != member.raw.data() + member.raw.size() || reply.status < status_min ||
+          reply.status > status_max) {
         return bad_response("Invalid code: " + std::string(member.raw));
       }
     } else if (member.name == "headers" && member.raw.starts_with('{')) {
@@ -165,9 +165,9 @@ Task<Expected<Reply>> run_update(Call& call, std::optional<std::string> id) {
 
   auto run = [&] { return query::javascript::update(function.program, function.index, document, request); };
   OCTAVO_CO_TRY(const auto updated, co_await call.services.engine.workers().run_function(std::move(run)));
-  constexpr int kCreated = 201;
+  constexpr int created_status = 201;
   // Convert the reply before writing: if it is invalid, nothing may be written.
-  auto reply = reply_of(updated.response, updated.document ? kCreated : 200);
+  auto reply = reply_of(updated.response, updated.document ? created_status : 200);
   if (!reply || !updated.document) co_return reply;
 
   OCTAVO_CO_TRY(auto write, write_of(call, *updated.document));
@@ -188,8 +188,8 @@ Task<Expected<Reply>> update_document(Call& call) {
 }
 
 Task<Expected<Reply>> answer_gone(std::string_view reason) {
-  constexpr int kGone = 410;
-  co_return error_reply(kGone, "gone", reason);
+  constexpr int gone_status = 410;
+  co_return error_reply(gone_status, "gone", reason);
 }
 
 Task<Expected<Reply>> show_is_gone(Call&) {
@@ -209,25 +209,25 @@ Task<Expected<Reply>> rewrite_is_gone(Call&) {
 }  // namespace
 
 void add_update_routes(RouteList& routes) {
-  constexpr std::string_view kUpdate = "/{db}/_design/{ddoc}/_update/{function}";
-  constexpr std::string_view kUpdateDocument = "/{db}/_design/{ddoc}/_update/{function}/{docid*}";
+  constexpr std::string_view update_path = "/{db}/_design/{ddoc}/_update/{function}";
+  constexpr std::string_view update_document_path = "/{db}/_design/{ddoc}/_update/{function}/{docid*}";
   for (const auto method : {Method::post, Method::put, Method::del}) {
-    routes.push_back({method, kUpdate, Access::database_writer, update_without_document});
-    routes.push_back({method, kUpdateDocument, Access::database_writer, update_document});
+    routes.push_back({method, update_path, Access::database_writer, update_without_document});
+    routes.push_back({method, update_document_path, Access::database_writer, update_document});
   }
   routes.push_back({Method::post, "/{db}/_temp_view", Access::database_member, temporary_view_is_gone});
   struct Gone {
     std::string_view pattern;
     CouchHandler handler;
   };
-  constexpr std::array kGone{
+  constexpr std::array gone_routes{
       Gone{"/{db}/_design/{ddoc}/_show/{function}", show_is_gone},
       Gone{"/{db}/_design/{ddoc}/_show/{function}/{docid*}", show_is_gone},
       Gone{"/{db}/_design/{ddoc}/_list/{function}/{view*}", list_is_gone},
       Gone{"/{db}/_design/{ddoc}/_rewrite", rewrite_is_gone},
       Gone{"/{db}/_design/{ddoc}/_rewrite/{path*}", rewrite_is_gone},
   };
-  for (const auto& [pattern, handler] : kGone) {
+  for (const auto& [pattern, handler] : gone_routes) {
     for (const auto method : {Method::get, Method::post, Method::put, Method::del}) {
       routes.push_back({method, pattern, Access::database_member, handler});
     }

@@ -36,9 +36,9 @@ struct Listing {
       case Subset::partition:
         return bounds_of_partition(partition);
       case Subset::design:
-        return bounds_of_prefix(kDesignPrefix);
+        return bounds_of_prefix(design_prefix);
       case Subset::local:
-        return bounds_of_prefix(kLocalPrefix);
+        return bounds_of_prefix(local_prefix);
       case Subset::all:
         break;
     }
@@ -52,7 +52,7 @@ struct Listing {
 
 Expected<std::uint64_t> count_design_documents(Database& database) {
   partitioning::DocumentRange range;
-  const auto bounds = bounds_of_prefix(kDesignPrefix);
+  const auto bounds = bounds_of_prefix(design_prefix);
   range.start = bounds.low;
   range.end = bounds.high;
   range.end_inclusive = false;
@@ -342,7 +342,7 @@ class QueriesReply final : public SliceProducer {
   std::unique_ptr<SliceProducer> current_;
 };
 
-constexpr std::size_t kQueriesMax = 1000;
+constexpr std::size_t queries_max = 1000;
 
 Expected<void> check_listing(const Call& call, const Listing& listing) {
   if (listing.subset == Subset::partition) OCTAVO_TRY_VOID(check_partition_parameter(call));
@@ -366,7 +366,7 @@ Expected<std::unique_ptr<SliceProducer>> parse_queries(const Call& call, const L
   const auto* list = body.if_contains("queries");
   if (!list) return fail(ErrorCode::bad_request, "POST body must include `queries` parameter.");
   if (!list->is_array()) return fail(ErrorCode::bad_request, "`queries` parameter must be an array.");
-  if (list->get_array().size() > kQueriesMax) return fail(ErrorCode::too_large, "Too many `queries`.");
+  if (list->get_array().size() > queries_max) return fail(ErrorCode::too_large, "Too many `queries`.");
   std::vector<AllDocsQuery> queries;
   for (const auto& entry : list->get_array()) {
     if (!entry.is_object()) return fail(ErrorCode::bad_request, "`queries` must be JSON objects.");

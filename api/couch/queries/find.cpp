@@ -41,8 +41,8 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr std::chrono::seconds kTextIndexWaitMax{60};
-constexpr std::chrono::seconds kTextFindTimeMax{10};
+constexpr std::chrono::seconds text_index_wait_max{60};
+constexpr std::chrono::seconds text_find_time_max{10};
 
 void append_bookmark(std::string& out, std::string_view bookmark) {
   out += ",\n\"bookmark\":";
@@ -117,20 +117,20 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
   auto& indexes = services.feed_indexes();
   storage::Sequence sequence = 0;
   if (find.request.update) {
-    OCTAVO_CO_TRY_VOID(co_await services.wait_for_expirations(started + kTextIndexWaitMax));
+    OCTAVO_CO_TRY_VOID(co_await services.wait_for_expirations(started + text_index_wait_max));
     OCTAVO_CO_TRY(sequence, call.database->visible_sequence());
   }
   Reply reply;
   Expected<query::search::TextFindPage> page;
   do {
     if (find.request.update) {
-      OCTAVO_CO_TRY_VOID(co_await indexes.wait_until_current(find.index, sequence, started + kTextIndexWaitMax));
+      OCTAVO_CO_TRY_VOID(co_await indexes.wait_until_current(find.index, sequence, started + text_index_wait_max));
     } else {
       indexes.update(*find.index);
     }
     reply.body = "{\"docs\":[\n";
     page = co_await call.services.engine.workers().run_patiently([&] {
-      const auto deadline = std::chrono::steady_clock::now() + kTextFindTimeMax;
+      const auto deadline = std::chrono::steady_clock::now() + text_find_time_max;
       return query::search::run_text_find(*call.database, find, sequence, deadline, reply.body);
     });
     // After an error the index may have returned to its last commit; then it must catch up again.

@@ -25,18 +25,18 @@
 /// language "query", which these handlers edit.
 namespace octavo::api::couch {
 
+using storage::design_prefix;
 using storage::is_design_id;
-using storage::kDesignPrefix;
 
 namespace {
 
 namespace json = boost::json;
 
 // An edit of a design document that conflicts with another one is retried.
-constexpr int kAttemptsMax = 8;
+constexpr int attempts_max = 8;
 
 std::string with_design_prefix(std::string_view id) {
-  return is_design_id(id) ? std::string(id) : std::string(kDesignPrefix).append(id);
+  return is_design_id(id) ? std::string(id) : std::string(design_prefix).append(id);
 }
 
 /// The current state of a design document; it has no body if it does not exist.
@@ -82,7 +82,7 @@ Task<Expected<Reply>> create_index(Call& call) {
     return query::parse_create_index(body);
   };
   OCTAVO_CO_TRY(const auto request, co_await work_on_body(call, parse));
-  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
     OCTAVO_CO_TRY(const auto design, read_design_document(*call.database, request.design_document));
     OCTAVO_CO_TRY(auto edited, query::add_index_to_design_document(request, design.body, call.database->partitioned()));
     json::object reply{{"result", "exists"}, {"id", request.design_document}, {"name", request.name}};
@@ -104,7 +104,7 @@ Task<Expected<Reply>> create_index(Call& call) {
 /// Removes one index of a design document, or all if there is no name. Error not_found if there is none.
 Task<Expected<void>> remove_index(partitioning::Database& database, std::string id, std::optional<std::string> name,
                                   query::IndexType type) {
-  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
     OCTAVO_CO_TRY(const auto design, read_design_document(database, id));
     if (!design.body) co_return fail(ErrorCode::not_found, "missing");
     OCTAVO_CO_TRY(const auto definitions,
@@ -134,7 +134,7 @@ Task<Expected<Reply>> delete_index(Call& call) {
 }
 
 Task<Expected<Reply>> delete_index_in_two_segments(Call& call) {
-  return delete_index_of(call, std::string(kDesignPrefix) + call.path("ddoc"));
+  return delete_index_of(call, std::string(design_prefix) + call.path("ddoc"));
 }
 
 Task<Expected<Reply>> delete_indexes(Call& call) {

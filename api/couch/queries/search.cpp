@@ -33,11 +33,11 @@ namespace {
 namespace json = boost::json;
 namespace search = query::search;
 
-constexpr std::chrono::seconds kIndexWaitMax{60};
-constexpr std::chrono::seconds kSearchTimeMax{5};
-constexpr std::size_t kAnalyzedBytesMax = 1024 * 1024;  // limit of a text to be analyzed
+constexpr std::chrono::seconds index_wait_max{60};
+constexpr std::chrono::seconds search_time_max{5};
+constexpr std::size_t analyzed_bytes_max = 1024 * 1024;  // limit of a text to be analyzed
 // The design document may change while a search waits for its index; then the search starts again.
-constexpr int kSearchAttempts = 5;
+constexpr int search_attempts = 5;
 
 /// The index that a request names, and its options in the design document.
 struct FoundIndex {
@@ -211,7 +211,7 @@ Expected<std::string> run_search(partitioning::Database& database, query::FeedIn
                                  search::SearchIndex& index, SearchParameters& parameters, storage::Sequence at_least) {
   parameters.request.partition = parameters.partition;
   parameters.request.at_least = parameters.stale_ok ? 0 : at_least;
-  parameters.request.deadline = std::chrono::steady_clock::now() + kSearchTimeMax;
+  parameters.request.deadline = std::chrono::steady_clock::now() + search_time_max;
   auto result = index.search(parameters.request);
   if (!result) {
     if (result.error().code == ErrorCode::corrupted) indexes.update(index);
@@ -230,7 +230,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
   OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
   auto& indexes = services->feed_indexes();
   if (database.has_time_to_live()) {
-    const auto deadline = std::chrono::steady_clock::now() + kIndexWaitMax;
+    const auto deadline = std::chrono::steady_clock::now() + index_wait_max;
     OCTAVO_CO_TRY_VOID(co_await services->wait_for_expirations(deadline));
   }
   OCTAVO_CO_TRY(const storage::Sequence sequence, database.visible_sequence());
@@ -258,10 +258,10 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     OCTAVO_TRY(auto body, run_search(database, indexes, *found.index, parameters, sequence));
     return body;
   };
-  for (int attempt = 1; attempt <= kSearchAttempts; ++attempt) {
+  for (int attempt = 1; attempt <= search_attempts; ++attempt) {
     // After an error an index returns to its last commit. If that has just happened, it must catch up again.
     const auto went_back = [&](const Error& error) {
-      return attempt < kSearchAttempts && error.code == ErrorCode::index_went_back;
+      return attempt < search_attempts && error.code == ErrorCode::index_went_back;
     };
     auto first = co_await engine.workers().run_blocking(search_now);
     if (!first && went_back(first.error())) continue;
@@ -273,7 +273,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
       co_return reply;
     }
     auto waited =
-        co_await indexes.wait_until_current(found.index, sequence, std::chrono::steady_clock::now() + kIndexWaitMax);
+        co_await indexes.wait_until_current(found.index, sequence, std::chrono::steady_clock::now() + index_wait_max);
     if (!waited) {
       const bool replaced = waited.error().code == ErrorCode::not_found && !database.deleted();
       if (replaced) continue;
@@ -381,8 +381,8 @@ Expected<AnalyzedText> parse_analyzed_text(const Request& request) {
       return fail(ErrorCode::bad_request, "text parameter must be UTF-8");
     }
   }
-  if (parsed.text.size() > kAnalyzedBytesMax) {
-    return fail(ErrorCode::too_large, fmt::format("text must not be longer than {} bytes", kAnalyzedBytesMax));
+  if (parsed.text.size() > analyzed_bytes_max) {
+    return fail(ErrorCode::too_large, fmt::format("text must not be longer than {} bytes", analyzed_bytes_max));
   }
   return parsed;
 }

@@ -16,12 +16,12 @@ namespace {
 namespace json = boost::json;
 namespace search = query::search;
 
-constexpr std::size_t kLimitDefault = 25;
-constexpr std::size_t kLimitMax = 200;
+constexpr std::size_t limit_default = 25;
+constexpr std::size_t limit_max = 200;
 // CouchDB's `limit_partitions` and `max_limit_partitions`.
-constexpr std::size_t kPartitionedLimit = 2000;
-constexpr std::size_t kGroupLimitMax = 200;
-constexpr std::size_t kTagBytesMax = 1024;
+constexpr std::size_t partitioned_limit = 2000;
+constexpr std::size_t group_limit_max = 200;
+constexpr std::size_t tag_bytes_max = 1024;
 
 std::unexpected<Error> parse_error(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), "query_parse_error");
@@ -173,8 +173,8 @@ Expected<void> read_ranges(const Value& value, search::SearchRequest& request) {
 
 class Reader {
  public:
-  explicit Reader(bool partitioned) : limit_max_(partitioned ? kPartitionedLimit : kLimitMax) {
-    parameters_.request.limit = partitioned ? kPartitionedLimit : kLimitDefault;
+  explicit Reader(bool partitioned) : limit_max_(partitioned ? partitioned_limit : limit_max) {
+    parameters_.request.limit = partitioned ? partitioned_limit : limit_default;
   }
 
   Expected<void> read(std::string_view name, const Value& value) {
@@ -273,7 +273,7 @@ class Reader {
     } else if (name == "group_sort") {
       OCTAVO_TRY(grouping().sort, sort_keys(value, "sort"));
     } else if (name == "group_limit") {
-      OCTAVO_TRY(grouping().limit, positive_integer(value, name, kGroupLimitMax));
+      OCTAVO_TRY(grouping().limit, positive_integer(value, name, group_limit_max));
     } else if (name == "highlight_fields") {
       OCTAVO_TRY(highlighting_.fields, strings(value, name));
     } else if (name == "highlight_pre_tag") {
@@ -296,7 +296,7 @@ class Reader {
     } else {
       OCTAVO_TRY(tag, value.text(name));
     }
-    if (tag.size() > kTagBytesMax) return parse_error(fmt::format("Value for {} is too large", name));
+    if (tag.size() > tag_bytes_max) return parse_error(fmt::format("Value for {} is too large", name));
     return {};
   }
 

@@ -37,7 +37,7 @@ namespace {
 namespace sql = query::sql;
 
 // Longer queries are parsed on a worker.
-constexpr std::size_t kInlineParsedBytesMax = 16 * 1024;
+constexpr std::size_t inline_parsed_bytes_max = 16 * 1024;
 
 /// A request body, divided into parts that are not parsed yet.
 struct SqlRequest {
@@ -144,7 +144,7 @@ Task<Expected<Prepared>> prepare(Call& call, query::MangoIndexes& indexes, const
     if (auto found = sql::find_prepared_sql(indexes, key, partition)) co_return found;
   }
   Expected<sql::SqlQuery::Ptr> query;
-  if (request.query.size() + request.parameters.size() <= kInlineParsedBytesMax) {
+  if (request.query.size() + request.parameters.size() <= inline_parsed_bytes_max) {
     query = parse_query_of(request, computed);
   } else {
     const auto parse = [&request, &computed] { return parse_query_of(request, computed); };

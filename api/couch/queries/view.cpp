@@ -30,10 +30,10 @@ using query::views::ViewGroup;
 using Clock = std::chrono::steady_clock;
 
 // A client that waits longer for an index to be built has probably disconnected; CouchDB waits without limit.
-constexpr std::chrono::hours kIndexPatience{1};
+constexpr std::chrono::hours index_patience{1};
 // The design document may change while a query waits for its index; then the query starts again.
-constexpr int kViewAttempts = 5;
-constexpr std::size_t kViewQueriesMax = 1000;
+constexpr int view_attempts = 5;
+constexpr std::size_t view_queries_max = 1000;
 
 std::unexpected<Error> missing_view() {
   return fail(ErrorCode::not_found, "missing_named_view");
@@ -121,14 +121,14 @@ Task<Expected<ViewTarget>> find_target(const Call& call, ViewRequest& request) {
       co_return previous;
     }
     if (call.database->has_time_to_live()) {
-      OCTAVO_CO_TRY_VOID(co_await services.wait_for_expirations(Clock::now() + kIndexPatience));
+      OCTAVO_CO_TRY_VOID(co_await services.wait_for_expirations(Clock::now() + index_patience));
     }
     OCTAVO_CO_TRY(const auto sequence, call.database->visible_sequence());
-    auto current = co_await indexes.wait_until_current(found.index, sequence, Clock::now() + kIndexPatience);
+    auto current = co_await indexes.wait_until_current(found.index, sequence, Clock::now() + index_patience);
     if (current) co_return target;
     const bool replaced = current.error().code == ErrorCode::not_found && !call.database->deleted();
     if (!replaced) co_return std::unexpected(current.error());
-    if (attempt == kViewAttempts) {
+    if (attempt == view_attempts) {
       co_return fail(ErrorCode::overloaded, "The design document changes too often; try again.");
     }
     request = as_asked;
@@ -200,7 +200,7 @@ Expected<ViewRequest> parse_queries(const Call& call, const boost::json::object&
   const auto* list = body.if_contains("queries");
   if (!list) return fail(ErrorCode::bad_request, "POST body must include `queries` parameter.");
   if (!list->is_array()) return fail(ErrorCode::bad_request, "`queries` parameter must be an array.");
-  if (list->get_array().size() > kViewQueriesMax) return fail(ErrorCode::too_large, "Too many `queries`.");
+  if (list->get_array().size() > view_queries_max) return fail(ErrorCode::too_large, "Too many `queries`.");
   ViewRequest request;
   for (const auto& entry : list->get_array()) {
     if (!entry.is_object()) return fail(ErrorCode::bad_request, "`queries` must be JSON objects.");
@@ -294,18 +294,18 @@ Task<Expected<Reply>> clean_up_views(Call& call) {
 }  // namespace
 
 void add_view_routes(RouteList& routes) {
-  constexpr auto kReader = Access::database_member;
+  constexpr auto reader_access = Access::database_member;
   const auto add = [&](std::string_view view, std::string_view queries, CouchHandler one, CouchHandler several) {
-    routes.push_back({Method::get, view, kReader, one});
-    routes.push_back({Method::post, view, kReader, one});
-    routes.push_back({Method::post, queries, kReader, several});
+    routes.push_back({Method::get, view, reader_access, one});
+    routes.push_back({Method::post, view, reader_access, one});
+    routes.push_back({Method::post, queries, reader_access, several});
   };
   add("/{db}/_design/{ddoc}/_view/{view}", "/{db}/_design/{ddoc}/_view/{view}/queries", query_view<false>,
       query_view_several_times<false>);
   add("/{db}/_partition/{partition}/_design/{ddoc}/_view/{view}",
       "/{db}/_partition/{partition}/_design/{ddoc}/_view/{view}/queries", query_view<true>,
       query_view_several_times<true>);
-  routes.push_back({Method::get, "/{db}/_design/{ddoc}/_info", kReader, get_view_information});
+  routes.push_back({Method::get, "/{db}/_design/{ddoc}/_info", reader_access, get_view_information});
   routes.push_back({Method::post, "/{db}/_view_cleanup", Access::database_admin, clean_up_views});
 }
 

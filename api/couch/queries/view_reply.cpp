@@ -41,7 +41,7 @@ class ViewRanges {
   }
 
   std::size_t size() const { return keys_ ? keys_->size() : 1; }
-  bool are_many() const { return size() > kFew; }
+  bool are_many() const { return size() > few_max; }
   Expected<RowRange> at(const ViewTarget& target, std::size_t number) const {
     if (!keys_) return single_;
     KeyRange one = range_;
@@ -50,7 +50,7 @@ class ViewRanges {
   }
 
  private:
-  static constexpr std::size_t kFew = 64;
+  static constexpr std::size_t few_max = 64;
 
   std::string partition_;
   KeyRange range_;
@@ -129,7 +129,7 @@ class MapReply final : public SliceProducer {
       OCTAVO_TRY(const auto range, ranges_.at(target_, next_));
       OCTAVO_TRY(counts, query::views::count_rows(*target_.group, target_.view, range));
       if (!counts.empty) break;
-      if (looked_at % kKeysBetweenLooks == 0 && is_over(budget) && next_ + 1 < ranges_.size()) {
+      if (looked_at % keys_between_looks == 0 && is_over(budget) && next_ + 1 < ranges_.size()) {
         ++next_;
         return false;
       }
@@ -209,7 +209,7 @@ class MapReply final : public SliceProducer {
     return {};
   }
 
-  static constexpr std::size_t kKeysBetweenLooks = 8;
+  static constexpr std::size_t keys_between_looks = 8;
 
   ViewTarget target_;
   ViewQuery query_;
@@ -311,7 +311,7 @@ class SeveralViewReplies final : public SliceProducer {
   explicit SeveralViewReplies(std::vector<std::unique_ptr<SliceProducer>> answers) : answers_(std::move(answers)) {}
 
   bool may_take_long() const override {
-    return answers_.size() > kFew ||
+    return answers_.size() > few_max ||
            std::ranges::any_of(answers_, [](const auto& one) { return one->may_take_long(); });
   }
   bool runs_functions() const override {
@@ -334,7 +334,7 @@ class SeveralViewReplies final : public SliceProducer {
   }
 
  private:
-  static constexpr std::size_t kFew = 16;
+  static constexpr std::size_t few_max = 16;
 
   std::vector<std::unique_ptr<SliceProducer>> answers_;
   std::size_t next_ = 0;

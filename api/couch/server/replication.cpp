@@ -8,7 +8,7 @@ namespace octavo::api::couch {
 namespace {
 
 Task<Expected<Reply>> refuse_replication(Call&) {
-  co_return fail(ErrorCode::unsupported, std::string(kNoReplicator));
+  co_return fail(ErrorCode::unsupported, std::string(no_replicator));
 }
 
 // No replication runs, so the lists are empty and every single one is missing.
@@ -29,13 +29,13 @@ Task<Expected<Reply>> no_such_replication(Call&) {
 }  // namespace
 
 void add_replication_routes(RouteList& routes) {
-  constexpr auto kAdmin = Access::server_admin;
+  constexpr auto admin_access = Access::server_admin;
   routes.push_back({Method::post, "/_replicate", Access::user, refuse_replication});
-  routes.push_back({Method::get, "/_scheduler/jobs", kAdmin, no_jobs});
-  routes.push_back({Method::get, "/_scheduler/jobs/{job}", kAdmin, no_such_replication});
-  routes.push_back({Method::get, "/_scheduler/docs", kAdmin, no_documents});
-  routes.push_back({Method::get, "/_scheduler/docs/{replicator}", kAdmin, no_documents});
-  routes.push_back({Method::get, "/_scheduler/docs/{replicator}/{docid*}", kAdmin, no_such_replication});
+  routes.push_back({Method::get, "/_scheduler/jobs", admin_access, no_jobs});
+  routes.push_back({Method::get, "/_scheduler/jobs/{job}", admin_access, no_such_replication});
+  routes.push_back({Method::get, "/_scheduler/docs", admin_access, no_documents});
+  routes.push_back({Method::get, "/_scheduler/docs/{replicator}", admin_access, no_documents});
+  routes.push_back({Method::get, "/_scheduler/docs/{replicator}/{docid*}", admin_access, no_such_replication});
 }
 
 }  // namespace octavo::api::couch

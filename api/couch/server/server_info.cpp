@@ -54,7 +54,7 @@ Expected<void> check_catalog(partitioning::Engine& engine) {
 }
 
 Expected<void> check_databases(partitioning::Engine& engine) {
-  OCTAVO_TRY(const auto users, engine.open_database(kUsersDatabase));
+  OCTAVO_TRY(const auto users, engine.open_database(users_database));
   OCTAVO_TRY(const auto snapshot, users->snapshot(users->partition_ids().front()));
   OCTAVO_TRY(const auto sequence, snapshot.last_sequence());
   static_cast<void>(sequence);

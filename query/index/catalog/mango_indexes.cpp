@@ -15,10 +15,10 @@ namespace octavo::query {
 namespace {
 
 // An index whose files cannot be created (usually because the disk is full) is retried after this.
-constexpr std::chrono::milliseconds kOpenRetryDelay{2000};
-constexpr std::chrono::milliseconds kPublishRetryDelay{10};
+constexpr std::chrono::milliseconds open_retry_delay{2000};
+constexpr std::chrono::milliseconds publish_retry_delay{10};
 // Queries that use the automatic index of the former policy may continue for this long.
-constexpr std::chrono::milliseconds kSupersededDelay{2000};
+constexpr std::chrono::milliseconds superseded_delay{2000};
 
 }  // namespace
 
@@ -84,7 +84,7 @@ void MangoIndexes::load_in_background() {
   const auto loaded = run_guarded("reading index definitions", [this] { return catalog(); });
   if (loaded) return;
   spdlog::warn("database {}: cannot read the index definitions: {}", database_.name(), loaded.error().reason);
-  if (may_pass(loaded.error())) jobs_.post_after(kOpenRetryDelay, [this] { load_in_background(); });
+  if (may_pass(loaded.error())) jobs_.post_after(open_retry_delay, [this] { load_in_background(); });
 }
 
 void MangoIndexes::shut_down() {
@@ -169,7 +169,7 @@ Expected<void> MangoIndexes::load() {
   if (failure) {
     // Queries continue without that index.
     spdlog::warn("database {}: an index cannot be opened, will try again: {}", database_.name(), failure->reason);
-    jobs_.post_after(kOpenRetryDelay, [this] { definitions_changed(); });
+    jobs_.post_after(open_retry_delay, [this] { definitions_changed(); });
   }
   globals_.wake();
   progress_.notify_all();
@@ -219,7 +219,7 @@ void MangoIndexes::publish_or_retry() {
   try {
     publish();
   } catch (const std::bad_alloc&) {
-    jobs_.post_after(kPublishRetryDelay, [this] { publish_or_retry(); });
+    jobs_.post_after(publish_retry_delay, [this] { publish_or_retry(); });
     return;
   }
   progress_.notify_all();
@@ -263,7 +263,7 @@ void MangoIndexes::publish() {
       std::ranges::any_of(database_.partition_ids(), [&](std::size_t partition_id) {
         return locals.at(partition_id) && std::ranges::any_of(*locals[partition_id], is_superseded);
       })) {
-    jobs_.post_after(kSupersededDelay, [this] { definitions_changed(); });
+    jobs_.post_after(superseded_delay, [this] { definitions_changed(); });
   }
   std::ranges::sort(next->indexes, {}, [](const IndexView& view) {
     return std::pair<std::string_view, std::string_view>(view.definition->design_document, view.definition->name);

@@ -24,10 +24,10 @@ class CachedQuery {
 /// each other. Entries expire with the catalog generation and by age; the size is bounded.
 class QueryCache {
  public:
-  static constexpr std::size_t kTextBytesMax = 4096;
-  static constexpr std::size_t kEntriesPerThreadMax = 256;
+  static constexpr std::size_t text_bytes_max = 4096;
+  static constexpr std::size_t entries_per_thread_max = 256;
   /// Plans depend on counts of rows, which change.
-  static constexpr std::chrono::seconds kAgeMax{2};
+  static constexpr std::chrono::seconds age_max{2};
 
   std::shared_ptr<const CachedQuery> find(std::string_view text, std::uint64_t generation) {
     Part& part = own_part();
@@ -42,12 +42,12 @@ class QueryCache {
   }
 
   void store(std::string_view text, std::uint64_t generation, std::shared_ptr<const CachedQuery> query) {
-    if (text.size() > kTextBytesMax) return;
+    if (text.size() > text_bytes_max) return;
     Part& part = own_part();
     const std::lock_guard lock(part.mutex);
-    if (part.entries.size() >= kEntriesPerThreadMax) part.entries.clear();
+    if (part.entries.size() >= entries_per_thread_max) part.entries.clear();
     part.entries.insert_or_assign(std::string(text),
-                                  Entry{std::move(query), generation, std::chrono::steady_clock::now() + kAgeMax});
+                                  Entry{std::move(query), generation, std::chrono::steady_clock::now() + age_max});
   }
 
   void clear() {

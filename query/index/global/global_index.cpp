@@ -13,12 +13,12 @@ namespace octavo::query {
 
 namespace {
 
-constexpr std::uint8_t kStateVersion = 1;
-constexpr std::string_view kStateKey = "state";
+constexpr std::uint8_t state_version = 1;
+constexpr std::string_view state_key = "state";
 
 // A checkpoint that moves without a change of entries is written only now and then: after a crash those changes are
 // read again, without effect.
-constexpr storage::Sequence kUnstoredChangesMax = 50'000;
+constexpr storage::Sequence unstored_changes_max = 50'000;
 
 storage::Store::Options store_options(const GlobalIndex::Options& options) {
   storage::Store::Options store;
@@ -86,11 +86,11 @@ Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
 }
 
 bool GlobalIndex::State::is_ready() const {
-  return version == kStateVersion && stage == Stage::ready;
+  return version == state_version && stage == Stage::ready;
 }
 
 Expected<std::optional<GlobalIndex::State>> GlobalIndex::state(const storage::Transaction& transaction) const {
-  OCTAVO_TRY(const auto stored, transaction.get(store_.tree(2), kStateKey));
+  OCTAVO_TRY(const auto stored, transaction.get(store_.tree(2), state_key));
   if (!stored) return std::nullopt;
   ByteReader reader(*stored);
   State state;
@@ -112,12 +112,12 @@ Expected<void> GlobalIndex::put_state(storage::WriteTransaction& transaction, St
                                       std::uint64_t purge_count, std::uint64_t entry_count) const {
   std::string state;
   ByteWriter writer(state);
-  writer.u8(kStateVersion);
+  writer.u8(state_version);
   writer.u8(static_cast<std::uint8_t>(stage));
   writer.u64(checkpoint);
   writer.u64(purge_count);
   writer.u64(entry_count);
-  return transaction.put(store_.tree(2), kStateKey, state);
+  return transaction.put(store_.tree(2), state_key, state);
 }
 
 Expected<bool> GlobalIndex::has_effect(const Change& change, const storage::ReadTransaction& transaction) const {
@@ -161,7 +161,7 @@ Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequ
       bytes += 2 * (change.key.size() + change.value.size()) + 64;
     }
   }
-  if (!effective.empty() || checkpoint - stored_checkpoint_ > kUnstoredChangesMax) {
+  if (!effective.empty() || checkpoint - stored_checkpoint_ > unstored_changes_max) {
     const std::uint64_t purges = purge_count_.load(std::memory_order_acquire);
     std::uint64_t entry_count = 0;
     const auto written = store_.write(bytes, [&](storage::WriteTransaction& transaction) -> Expected<void> {
@@ -232,7 +232,7 @@ Expected<void> GlobalIndex::end_build(storage::Sequence checkpoint, std::uint64_
 Expected<void> append_sorted(storage::WriteTransaction& transaction, storage::Tree tree, std::string_view key,
                              std::string_view value) {
   // A long key's row sorts elsewhere than the key itself, yet after all shorter keys before it and before all after it.
-  if (key.size() > storage::long_key::kPrefixBytes) return storage::long_key::put(transaction, tree, key, value);
+  if (key.size() > storage::long_key::prefix_bytes) return storage::long_key::put(transaction, tree, key, value);
   return transaction.append(tree, key, value);
 }
 

@@ -10,11 +10,11 @@ namespace octavo::query {
 
 namespace {
 
-constexpr std::size_t kScanRowsMax = 8192;
+constexpr std::size_t scan_rows_max = 8192;
 // For all indexes of a build together; beyond this, entries are sorted on disk.
-constexpr std::size_t kSortBytesMax = 64ULL << 20;
+constexpr std::size_t build_sort_bytes_max = 64ULL << 20;
 // Size of one transaction while appending; also limits how long a slice occupies the worker.
-constexpr std::size_t kAppendBytesMax = 8ULL << 20;
+constexpr std::size_t append_bytes_max = 8ULL << 20;
 
 struct DocumentKey {
   std::string id;
@@ -50,7 +50,7 @@ Expected<void> GlobalIndexBuilder::begin() {
   documents_total_ = statistics.document_count + statistics.deleted_count;
   for (const auto& index : indexes_) {
     OCTAVO_TRY_VOID(index->begin_build());
-    auto target = std::make_unique<Target>(index, kSortBytesMax / indexes_.size());
+    auto target = std::make_unique<Target>(index, build_sort_bytes_max / indexes_.size());
     if (tasks_) {
       ActiveTask task;
       task.type = "indexer";
@@ -91,7 +91,7 @@ Expected<GlobalIndexBuilder::State> GlobalIndexBuilder::run() {
 Expected<void> GlobalIndexBuilder::scan_slice() {
   std::optional<Error> failure;
   std::string key, value;
-  const auto state = scan_->run({kScanRowsMax}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
+  const auto state = scan_->run({scan_rows_max}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
     ++documents_done_;
     if (document.deleted || storage::is_design_id(document.id)) return partitioning::Visit::next;
     const auto root = parser_.parse(document.body);
@@ -105,7 +105,7 @@ Expected<void> GlobalIndexBuilder::scan_slice() {
       target->runs.add(key, value);
       target->documents.push_back({std::string(document.id), key.substr(0, key.size() - document.id.size())});
       target->documents_bytes += key.size() + sizeof(DocumentKey);
-      if (target->runs.full() || target->documents_bytes >= kAppendBytesMax) {
+      if (target->runs.full() || target->documents_bytes >= append_bytes_max) {
         if (auto flushed = flush(*target); !flushed) {
           failure = flushed.error();
           return partitioning::Visit::stop;
@@ -149,7 +149,7 @@ Expected<bool> GlobalIndexBuilder::merge_slice(Target& target) {
   std::vector<std::pair<std::string, std::string>> rows;
   std::size_t bytes = 0;
   bool end = false;
-  while (bytes < kAppendBytesMax) {
+  while (bytes < append_bytes_max) {
     const auto row = target.runs.next();
     if (!row) {
       if (target.runs.error()) return std::unexpected(*target.runs.error());

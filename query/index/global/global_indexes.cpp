@@ -17,26 +17,26 @@ namespace octavo::query {
 
 namespace {
 
-constexpr std::string_view kFolderPrefix = "index-";
-constexpr std::size_t kFollowRowsMax = 4096;
+constexpr std::string_view folder_prefix = "index-";
+constexpr std::size_t follow_rows_max = 4096;
 // Of the entries of all indexes together, in one batch.
-constexpr std::size_t kFollowBytesMax = 8ULL << 20;
+constexpr std::size_t follow_bytes_max = 8ULL << 20;
 // Commits within this time make one batch, unless a query waits.
-constexpr std::chrono::milliseconds kFollowDelay{20};
+constexpr std::chrono::milliseconds follow_delay{20};
 // A backlog this long is shown in _active_tasks.
-constexpr storage::Sequence kVisibleBacklog = 20'000;
+constexpr storage::Sequence visible_backlog = 20'000;
 // A failed build (usually because the disk is full) starts over, so retries become less and less frequent.
-constexpr std::chrono::milliseconds kBuildRetryDelayMin{100};
-constexpr std::chrono::milliseconds kBuildRetryDelayMax{10'000};
-constexpr std::chrono::milliseconds kRetiredDelay{100};
+constexpr std::chrono::milliseconds build_retry_delay_min{100};
+constexpr std::chrono::milliseconds build_retry_delay_max{10'000};
+constexpr std::chrono::milliseconds retired_delay{100};
 
 FeedFollower::Options follower_options() {
   FeedFollower::Options options;
   options.subject = "updating global indexes";
   options.task.type = "indexer";
   options.task.phase = "catch up";
-  options.backlog_listed = kVisibleBacklog;
-  options.rows_first = options.rows_max = kFollowRowsMax;
+  options.backlog_listed = visible_backlog;
+  options.rows_first = options.rows_max = follow_rows_max;
   options.not_waiting = "\"update\": false";
   return options;
 }
@@ -79,7 +79,7 @@ Expected<std::optional<Error>> GlobalIndexes::reconcile(const std::vector<IndexD
       continue;
     }
     GlobalIndex::Options options;
-    options.folder = database_.folder() / (std::string(kFolderPrefix) + definition->identity);
+    options.folder = database_.folder() / (std::string(folder_prefix) + definition->identity);
     options.durability = database_.engine().settings().durability;
     options.faults = database_.engine().faults();
     auto index = std::make_shared<GlobalIndex>(definition, std::move(options));
@@ -103,8 +103,8 @@ Expected<std::optional<Error>> GlobalIndexes::reconcile(const std::vector<IndexD
 void GlobalIndexes::remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions) {
   std::error_code error;
   for (const std::string& name : storage::folder_entries(database_.folder(), error)) {
-    if (!name.starts_with(kFolderPrefix)) continue;
-    const std::string_view identity = std::string_view(name).substr(kFolderPrefix.size());
+    if (!name.starts_with(folder_prefix)) continue;
+    const std::string_view identity = std::string_view(name).substr(folder_prefix.size());
     const bool wanted = std::ranges::any_of(definitions, [&](const auto& definition) {
       return !definition->partitioned && definition->identity == identity;
     });
@@ -125,7 +125,7 @@ void GlobalIndexes::remove_retired() {
   });
   for (const auto& index : unused) index->remove_files();
   if (retired_.empty() || context_.shut_down) return;
-  jobs_.post_after(kRetiredDelay, [this] { until_memory_suffices([this] { remove_retired(); }); });
+  jobs_.post_after(retired_delay, [this] { until_memory_suffices([this] { remove_retired(); }); });
 }
 
 std::shared_ptr<GlobalIndex> GlobalIndexes::find(std::string_view identity) const {
@@ -201,7 +201,7 @@ Expected<std::size_t> GlobalIndexes::apply(const FeedChanges& given) {
   std::vector<std::vector<GlobalIndex::Change>> changes(followed.size());
   std::size_t bytes = 0;
   std::size_t count = 0;
-  for (; count < given.documents.size() && bytes < kFollowBytesMax; ++count) {
+  for (; count < given.documents.size() && bytes < follow_bytes_max; ++count) {
     const FeedDocument& document = given.documents[count];
     if (storage::is_design_id(document.id)) continue;
     std::optional<IndexedDocument> indexed;
@@ -252,7 +252,7 @@ void GlobalIndexes::committed() {
     return;
   }
   if (wake_planned_.exchange(true, std::memory_order_acq_rel)) return;
-  jobs_.post_after(kFollowDelay, [this] {
+  jobs_.post_after(follow_delay, [this] {
     wake_planned_.store(false, std::memory_order_release);
     wake();
   });
@@ -306,7 +306,7 @@ void GlobalIndexes::build() {
   }
   builder_.reset();
   if (!state) {
-    build_retry_delay_ = std::clamp(2 * build_retry_delay_, kBuildRetryDelayMin, kBuildRetryDelayMax);
+    build_retry_delay_ = std::clamp(2 * build_retry_delay_, build_retry_delay_min, build_retry_delay_max);
     {
       const std::lock_guard lock(mutex_);
       building_ = false;

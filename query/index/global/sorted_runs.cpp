@@ -14,7 +14,7 @@ namespace octavo::query {
 
 namespace {
 
-constexpr std::size_t kFileBufferBytes = 256 * 1024;
+constexpr std::size_t file_buffer_bytes = 256 * 1024;
 
 Error file_error(const std::filesystem::path& file, int code) {
   const ErrorCode kind = code == ENOSPC || code == EDQUOT ? ErrorCode::disk_full : ErrorCode::io_failure;
@@ -35,7 +35,7 @@ class SortedRuns::Reader {
       error_ = file_error(path_, errno);
       return;
     }
-    buffer_.resize(kFileBufferBytes);
+    buffer_.resize(file_buffer_bytes);
     static_cast<void>(std::setvbuf(file_.get(), buffer_.data(), _IOFBF, buffer_.size()));
   }
 
@@ -121,7 +121,7 @@ Expected<void> SortedRuns::spill() {
     writer.varint(row.key_size);
     writer.varint(row.value_size);
     block.append(bytes_, row.offset, row.key_size + row.value_size);
-    if (block.size() >= kFileBufferBytes && !write_block()) return std::unexpected(file_error(path, errno));
+    if (block.size() >= file_buffer_bytes && !write_block()) return std::unexpected(file_error(path, errno));
   }
   if (!write_block() || std::fflush(file.get()) != 0) return std::unexpected(file_error(path, errno));
   rows_.clear();

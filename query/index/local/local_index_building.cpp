@@ -16,11 +16,11 @@ namespace octavo::query {
 namespace {
 
 // A chunk occupies the writer while documents wait behind it. Short while requests are waiting, longer otherwise.
-constexpr std::size_t kChunkDocumentsMax = 20'000;
-constexpr std::size_t kChunkBytesMax = 16ULL << 20;
-constexpr std::chrono::milliseconds kBusyChunk{10};
-constexpr std::chrono::milliseconds kIdleChunk{30};
-constexpr std::size_t kDropRowsMax = 10'000;
+constexpr std::size_t chunk_documents_max = 20'000;
+constexpr std::size_t chunk_bytes_max = 16ULL << 20;
+constexpr std::chrono::milliseconds busy_chunk{10};
+constexpr std::chrono::milliseconds idle_chunk{30};
+constexpr std::size_t drop_rows_max = 10'000;
 
 struct Entry {
   std::string key;
@@ -141,7 +141,7 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
   OCTAVO_TRY(const auto statistics, snapshot.statistics());
   chunk.total = statistics.document_count + statistics.deleted_count;
 
-  const auto deadline = std::chrono::steady_clock::now() + (partition->queued_bytes() == 0 ? kIdleChunk : kBusyChunk);
+  const auto deadline = std::chrono::steady_clock::now() + (partition->queued_bytes() == 0 ? idle_chunk : busy_chunk);
   auto cursor = snapshot.stored_documents();
   auto document = cursor.seek(from);
   if (document && !from.empty() && document->id == from) document = cursor.next();
@@ -151,7 +151,7 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
   std::size_t bytes = 0;
   std::string last = from;
   DocumentParser parser;
-  for (; document && chunk.documents < kChunkDocumentsMax && bytes < kChunkBytesMax; document = cursor.next()) {
+  for (; document && chunk.documents < chunk_documents_max && bytes < chunk_bytes_max; document = cursor.next()) {
     if (chunk.documents % 64 == 63 && std::chrono::steady_clock::now() > deadline) break;
     ++chunk.documents;
     last = document->id;
@@ -208,13 +208,13 @@ Expected<void> LocalIndexes::drop(storage::WriteTransaction& transaction, storag
   std::vector<std::string> keys;
   {
     storage::Cursor cursor(transaction, tree);
-    for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix) && keys.size() < kDropRowsMax;
+    for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix) && keys.size() < drop_rows_max;
          row = cursor.next()) {
       keys.emplace_back(row->key);
     }
   }
   for (const std::string& key : keys) OCTAVO_TRY_VOID(transaction.erase(tree, key));
-  if (keys.size() < kDropRowsMax) {
+  if (keys.size() < drop_rows_max) {
     OCTAVO_TRY_VOID(transaction.erase(tree, registry::key(index.number)));
     chunk.set_changed = true;
   }

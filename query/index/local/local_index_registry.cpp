@@ -12,15 +12,15 @@ namespace octavo::query::registry {
 
 namespace {
 
-constexpr std::size_t kIdentityBytes = 32;
-constexpr std::size_t kNumberBytes = 4;
+constexpr std::size_t identity_bytes = 32;
+constexpr std::size_t number_bytes = 4;
 /// A number above can only be damage: so many indexes are never made. Those of one call have room above it.
-constexpr std::uint32_t kLastNumberMax = 1U << 31;
+constexpr std::uint32_t last_number_max = 1U << 31;
 
 std::string encode_index(const LocalIndexes::Index& index) {
   OCTAVO_ASSERT(index.definition != nullptr);
   std::string value = index.definition->identity;
-  value.resize(kIdentityBytes, '0');
+  value.resize(identity_bytes, '0');
   ByteWriter writer(value);
   writer.u8(static_cast<std::uint8_t>(index.stage));
   writer.sized_bytes(index.cursor);
@@ -37,7 +37,7 @@ Expected<LocalIndexes::Index> decode_index(std::uint32_t number, std::string_vie
   index.number = number;
   IndexDefinition definition;
   definition.partitioned = true;
-  definition.identity = reader.bytes(kIdentityBytes);
+  definition.identity = reader.bytes(identity_bytes);
   index.stage = static_cast<LocalIndexes::Stage>(reader.u8());
   index.cursor = reader.sized_bytes();
   if (!reader.ok() || index.stage > LocalIndexes::Stage::dropping) return damaged();
@@ -99,7 +99,7 @@ Expected<std::uint32_t> last_number(const storage::Transaction& transaction, sto
   OCTAVO_TRY(const auto row, transaction.get(tree, key('N')));
   if (!row && all.empty()) return std::uint32_t{0};
   const std::uint32_t number = row ? read_u32(*row) : 0;
-  const bool whole = row && row->size() == kNumberBytes && number <= kLastNumberMax;
+  const bool whole = row && row->size() == number_bytes && number <= last_number_max;
   if (!whole || std::ranges::any_of(all, [&](const auto& index) { return index.number > number; })) {
     return fail(ErrorCode::corrupted, "The row of the last number of a local index is damaged.");
   }
@@ -117,7 +117,7 @@ Expected<void> put_stamp(storage::WriteTransaction& transaction, storage::Tree t
 }
 
 bool says_ready(std::string_view value) {
-  return value.size() > kIdentityBytes && value[kIdentityBytes] == static_cast<char>(LocalIndexes::Stage::ready);
+  return value.size() > identity_bytes && value[identity_bytes] == static_cast<char>(LocalIndexes::Stage::ready);
 }
 
 }  // namespace octavo::query::registry

@@ -20,7 +20,7 @@ namespace octavo::query {
 namespace {
 
 // One document's write does not create separate rows for a larger logical partition: other writes would wait too long.
-constexpr std::uint64_t kScopedAtOnceMax = 8 * scoped_documents_min;
+constexpr std::uint64_t scoped_at_once_max = 8 * scoped_documents_min;
 
 }  // namespace
 
@@ -134,7 +134,7 @@ Expected<std::uint32_t> LocalIndexes::change_automatic(storage::WriteTransaction
   const bool reached = index.stage == Stage::ready || change.id <= index.cursor ||
                        storage::in_logical_partition(index.cursor, change.partition_key);
   if (!scoped && after && !before && reached && change.partition_documents >= scoped_documents_min &&
-      change.partition_documents <= kScopedAtOnceMax) {
+      change.partition_documents <= scoped_at_once_max) {
     OCTAVO_TRY_VOID(scope_partition(transaction, index_tree, index, change.partition_key));
   }
   return changed;

@@ -27,10 +27,10 @@ struct ThreadLimit {
 };
 constinit thread_local ThreadLimit thread_limit;
 
-constexpr std::size_t kLargeBytes = 64ULL << 10;
+constexpr std::size_t large_bytes = 64ULL << 10;
 
 bool allows(std::size_t bytes) {
-  if (bytes < kLargeBytes) [[likely]]
+  if (bytes < large_bytes) [[likely]]
     return true;
   auto& limit = thread_limit;
   if (bytes > limit.bytes_max) {

@@ -10,7 +10,7 @@ namespace octavo::query::javascript {
 
 namespace {
 
-constexpr std::uint32_t kLinesPerSecondMax = 100;
+constexpr std::uint32_t lines_per_second_max = 100;
 
 std::atomic<std::int64_t> second_of_lines{0};
 std::atomic<std::uint32_t> lines_in_second{0};
@@ -21,12 +21,12 @@ bool may_log() {
   auto second = second_of_lines.load(std::memory_order_relaxed);
   if (second != now.count() && second_of_lines.compare_exchange_strong(second, now.count())) {
     const auto lines = lines_in_second.exchange(0, std::memory_order_relaxed);
-    if (lines > kLinesPerSecondMax) {
+    if (lines > lines_per_second_max) {
       spdlog::warn("design functions: {} lines are left out, as there are more than {} a second",
-                   lines - kLinesPerSecondMax, kLinesPerSecondMax);
+                   lines - lines_per_second_max, lines_per_second_max);
     }
   }
-  return lines_in_second.fetch_add(1, std::memory_order_relaxed) < kLinesPerSecondMax;
+  return lines_in_second.fetch_add(1, std::memory_order_relaxed) < lines_per_second_max;
 }
 
 // Replaces line breaks and other control characters by spaces, so that one event is one line.

@@ -18,7 +18,7 @@ namespace octavo::query::javascript {
 
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr std::string_view replacement_character = "\xEF\xBF\xBD";  // U+FFFD
 
 bool is_ascii(std::string_view text) {
   std::size_t i = 0;
@@ -137,24 +137,24 @@ bool is_escaped_surrogate(std::span<const char16_t> units, std::size_t i) {
 
 // Appends text that is already JSON.
 void append_json_units(std::string& out, std::span<const char16_t> units) {
-  constexpr std::size_t kBlock = 16;
+  constexpr std::size_t block_units = 16;
   for (std::size_t i = 0; i < units.size();) {
-    if (i + kBlock <= units.size()) {
+    if (i + block_units <= units.size()) {
       char16_t all = 0;
       bool escapes = false;
-      for (std::size_t k = 0; k < kBlock; ++k) {
+      for (std::size_t k = 0; k < block_units; ++k) {
         all |= units[i + k];
         escapes |= units[i + k] == '\\';
       }
       if (all < 0x80 && !escapes) {
-        append_narrow(out, units.subspan(i, kBlock));
-        i += kBlock;
+        append_narrow(out, units.subspan(i, block_units));
+        i += block_units;
         continue;
       }
     }
     if (units[i] == '\\') {
       if (is_escaped_surrogate(units, i)) {
-        out += kReplacement;
+        out += replacement_character;
         i += 6;
       } else {
         out.push_back('\\');

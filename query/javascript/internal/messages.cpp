@@ -11,7 +11,7 @@ namespace octavo::query::javascript {
 
 namespace {
 
-constexpr std::size_t kTextBytesMax = 2'000;
+constexpr std::size_t text_bytes_max = 2'000;
 
 std::string_view name_of(int type) {
   switch (type) {
@@ -38,8 +38,8 @@ std::string_view name_of(int type) {
 
 // Cuts at the boundary of a UTF-8 character.
 void shorten(std::string& text) {
-  if (text.size() <= kTextBytesMax) return;
-  std::size_t end = kTextBytesMax;
+  if (text.size() <= text_bytes_max) return;
+  std::size_t end = text_bytes_max;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80) --end;
   text.resize(end);
   text += "…";

@@ -28,9 +28,9 @@ namespace octavo::query::javascript {
 
 namespace {
 
-constexpr std::size_t kWorldsMax = 32;
-constexpr unsigned kForgottenWorldsMax = 8;               // more of them start a garbage collection
-constexpr std::size_t kStackReserveBytes = 192ULL << 10;  // for natives, which check for overflow less often
+constexpr std::size_t worlds_max = 32;
+constexpr unsigned forgotten_worlds_max = 8;               // more of them start a garbage collection
+constexpr std::size_t stack_reserve_bytes = 192ULL << 10;  // for natives, which check for overflow less often
 
 Limits process_limits;
 std::mutex process_limits_mutex;
@@ -83,7 +83,7 @@ NoJobs no_jobs;
 bool allows_code_from_text(JSContext*, JS::RuntimeCode, JS::HandleString) {
   return false;
 }
-constexpr JSSecurityCallbacks kSecurity{allows_code_from_text, nullptr};
+constexpr JSSecurityCallbacks security_callbacks{allows_code_from_text, nullptr};
 
 const JSClass keeper_class = {"keeper", JSCLASS_GLOBAL_FLAGS, &JS::DefaultGlobalClassOps, nullptr, nullptr, nullptr};
 
@@ -98,7 +98,7 @@ std::size_t stack_quota(std::size_t wanted) {
   // Not the address of a variable: sanitizers store variables elsewhere.
   const auto* here = static_cast<const char*>(__builtin_frame_address(0));
   const auto used = static_cast<std::size_t>(static_cast<const char*>(low) + size - here);
-  const auto available = size > kStackReserveBytes ? size - kStackReserveBytes : size / 2;
+  const auto available = size > stack_reserve_bytes ? size - stack_reserve_bytes : size / 2;
   return std::min(available, used + wanted);
 }
 
@@ -184,7 +184,7 @@ bool Runtime::set_up() {
   JS_SetContextPrivate(context, this);
   JS_SetNativeStackQuota(context, stack_quota(limits_.stack_bytes));
   JS::ContextOptionsRef(context).setAsmJS(false).setWasm(false);
-  JS_SetSecurityCallbacks(context, &kSecurity);
+  JS_SetSecurityCallbacks(context, &security_callbacks);
   JS::SetJobQueue(context, &no_jobs);
   JS_SetGCParameter(context, JSGC_INCREMENTAL_GC_ENABLED, 0);
   JS_SetGCParameter(context, JSGC_PER_ZONE_GC_ENABLED, 1);
@@ -356,11 +356,11 @@ void Runtime::collect() {
 
 // Functions may keep anything in their globals until it leaves too little memory for others.
 void Runtime::keep_in_bounds(const ProgramPtr& program) {
-  while (worlds_.size() > kWorldsMax) {
+  while (worlds_.size() > worlds_max) {
     const auto& last = worlds_.back()->program();
     forget_world(last ? last->identity() : std::string());
   }
-  if (worlds_forgotten_ >= kForgottenWorldsMax) collect();
+  if (worlds_forgotten_ >= forgotten_worlds_max) collect();
   if (!std::exchange(collected_, false)) return;
   const double bytes_max = static_cast<double>(limits_.heap_bytes) / 2;
   if (heap_bytes() < bytes_max) return;

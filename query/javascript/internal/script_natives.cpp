@@ -20,7 +20,7 @@ namespace {
 
 using Operation = ScriptHost::Operation;
 
-constexpr double kPageSizeMax = 9'007'199'254'740'992.0;  // 2^53: JavaScript's numbers are not exact above
+constexpr double page_size_max = 9'007'199'254'740'992.0;  // 2^53: JavaScript's numbers are not exact above
 
 bool optional_text(JSContext* context, JS::HandleValue value, std::optional<std::string>& text) {
   if (!value.isString()) return true;
@@ -46,7 +46,7 @@ bool read_request(JSContext* context, const JS::CallArgs& arguments, ScriptHost:
       request.parameters = std::move(second).value_or("");
       request.continuation = std::move(third);
       // Limit the page size, because converting a larger number is undefined behaviour.
-      if (number.isNumber()) request.page_size = static_cast<std::uint64_t>(std::min(number.toNumber(), kPageSizeMax));
+      if (number.isNumber()) request.page_size = static_cast<std::uint64_t>(std::min(number.toNumber(), page_size_max));
       break;
     case Operation::create:
     case Operation::upsert:

@@ -15,8 +15,8 @@ namespace octavo::query::javascript {
 namespace {
 
 // A call that runs this much longer than its time is in code of SpiderMonkey that does not check for interrupts.
-constexpr std::chrono::seconds kPatience{10};
-constexpr int kElapsedToUsedMax = 10;
+constexpr std::chrono::seconds overrun_patience{10};
+constexpr int elapsed_to_used_max = 10;
 
 clockid_t clock_of_this_thread() {
   clockid_t clock = CLOCK_MONOTONIC;  // stays so if threads have no clock
@@ -78,12 +78,12 @@ bool Watchdog::look(std::chrono::steady_clock::time_point now) {
     const auto elapsed = now - watched->since_;
     const auto used = processor_time(watched->thread_clock_) - watched->used_before_;
     const bool strict = watched->bound_.load(std::memory_order_relaxed) == ClockBound::strict;
-    const bool over = used >= time_max || elapsed >= (strict ? 1 : kElapsedToUsedMax) * time_max;
+    const bool over = used >= time_max || elapsed >= (strict ? 1 : elapsed_to_used_max) * time_max;
     if (over) watched->expired_.store(activity, std::memory_order_relaxed);
-    if (used >= time_max + kPatience && watched->complained_ != activity) {
+    if (used >= time_max + overrun_patience && watched->complained_ != activity) {
       watched->complained_ = activity;
       spdlog::error("a design function still runs {} s after its time, in code of SpiderMonkey that ignores interrupts",
-                    std::chrono::duration_cast<std::chrono::seconds>(kPatience).count());
+                    std::chrono::duration_cast<std::chrono::seconds>(overrun_patience).count());
     }
     JS_RequestInterruptCallback(watched->context_);
   }
@@ -91,11 +91,11 @@ bool Watchdog::look(std::chrono::steady_clock::time_point now) {
 }
 
 void Watchdog::run(const std::stop_token& stop) {
-  constexpr int kIdleTicksMax = 100;
+  constexpr int idle_ticks_max = 100;
   int idle_ticks = 0;
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
-    if (idle_ticks >= kIdleTicksMax) {
+    if (idle_ticks >= idle_ticks_max) {
       asleep_.store(true, std::memory_order_seq_cst);
       // A call that began without seeing asleep_ must be seen here, because it does not wake this thread.
       if (!look(std::chrono::steady_clock::now())) changed_.wait(lock, stop, [this] { return !asleep_.load(); });
@@ -103,7 +103,7 @@ void Watchdog::run(const std::stop_token& stop) {
       idle_ticks = 0;
       continue;
     }
-    changed_.wait_for(lock, stop, kTick, [] { return false; });
+    changed_.wait_for(lock, stop, tick, [] { return false; });
     idle_ticks = look(std::chrono::steady_clock::now()) ? 0 : idle_ticks + 1;
   }
 }

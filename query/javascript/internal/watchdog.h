@@ -24,7 +24,7 @@ namespace octavo::query::javascript {
 /// match may take about five ticks.
 class Watchdog {
  public:
-  static constexpr std::chrono::milliseconds kTick{20};
+  static constexpr std::chrono::milliseconds tick{20};
 
   /// The limit of elapsed time, waiting included.
   enum class ClockBound : std::uint8_t {

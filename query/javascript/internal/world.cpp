@@ -21,12 +21,12 @@ namespace octavo::query::javascript {
 
 namespace {
 
-constexpr std::uint32_t kWorldSlot = 0;  // the reserved slot of the global that points to its World
+constexpr std::uint32_t world_slot = 0;  // the reserved slot of the global that points to its World
 
 const JSClass global_class = {"global", JSCLASS_GLOBAL_FLAGS, &JS::DefaultGlobalClassOps, nullptr, nullptr, nullptr};
 
 World& world_of(JSContext* context) {
-  return *static_cast<World*>(JS::GetReservedSlot(JS::CurrentGlobalOrNull(context), kWorldSlot).toPrivate());
+  return *static_cast<World*>(JS::GetReservedSlot(JS::CurrentGlobalOrNull(context), world_slot).toPrivate());
 }
 
 bool evaluate(JSContext* context, const char* name, std::string_view source, JS::MutableHandleValue value) {
@@ -101,9 +101,9 @@ bool compile_module(JSContext* context, unsigned count, JS::Value* values) {
   options.setFileAndLine(name_text.c_str(), 1);
   JS::SourceText<mozilla::Utf8Unit> body;
   if (!body.init(context, text.data(), text.size(), JS::SourceOwnership::Borrowed)) return false;
-  constexpr const char* kParameters[] = {"module", "exports", "require"};
+  constexpr const char* parameter_names[] = {"module", "exports", "require"};
   const JS::RootedObjectVector scopes(context);
-  JSFunction* function = JS::CompileFunction(context, scopes, options, "module", 3, kParameters, body);
+  JSFunction* function = JS::CompileFunction(context, scopes, options, "module", 3, parameter_names, body);
   if (function == nullptr) return false;
   arguments.rval().setObject(*JS_GetFunctionObject(function));
   return true;
@@ -157,7 +157,7 @@ std::unique_ptr<World> World::create(JSContext* context, ProgramPtr program) {
   const bool has_modules = program && !program->modules().empty();
   std::unique_ptr<World> world(new World(context, std::move(program), global));
   const JSAutoRealm realm(context, global);
-  JS::SetReservedSlot(global, kWorldSlot, JS::PrivateValue(world.get()));
+  JS::SetReservedSlot(global, world_slot, JS::PrivateValue(world.get()));
   switch (world->program_ ? world->program_->kind() : Program::Kind::design) {
     case Program::Kind::design:
       if (!define_natives(context, global) || !run_prelude(context, has_modules)) return nullptr;

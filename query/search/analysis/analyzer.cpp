@@ -276,7 +276,7 @@ std::optional<StopWords> stop_words_of(const json::object& options) {
   return words;
 }
 
-constexpr std::array<std::string_view, 7> kPlainNames{
+constexpr std::array<std::string_view, 7> plain_names{
     "standard", "keyword", "simple", "whitespace", "classic", "email", "simple_asciifolding"};
 
 // nullptr if there is no such analyzer.
@@ -348,7 +348,7 @@ Expected<std::shared_ptr<const FieldAnalyzers>> make_analyzers(const json::value
 }
 
 std::vector<std::string_view> analyzer_names() {
-  std::vector<std::string_view> names(kPlainNames.begin(), kPlainNames.end());
+  std::vector<std::string_view> names(plain_names.begin(), plain_names.end());
   for (const Language& language : languages()) names.push_back(language.name);
   return names;
 }

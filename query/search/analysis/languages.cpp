@@ -11,7 +11,7 @@ namespace {
 
 using Script = Language::Script;
 
-constexpr std::array kLanguages{
+constexpr std::array language_table{
     Language{.name = "arabic", .stemmer = "arabic", .stop_words = stop_word_lists::arabic, .script = Script::arabic},
     Language{.name = "armenian", .stemmer = "armenian", .stop_words = stop_word_lists::armenian},
     Language{.name = "basque", .stemmer = "basque", .stop_words = stop_word_lists::basque},
@@ -79,12 +79,12 @@ constexpr std::array kLanguages{
 }  // namespace
 
 std::span<const Language> languages() {
-  return kLanguages;
+  return language_table;
 }
 
 const Language* find_language(std::string_view name) {
-  const auto found = std::ranges::find(kLanguages, name, &Language::name);
-  return found == kLanguages.end() ? nullptr : &*found;
+  const auto found = std::ranges::find(language_table, name, &Language::name);
+  return found == language_table.end() ? nullptr : &*found;
 }
 
 }  // namespace octavo::query::search

@@ -11,7 +11,7 @@ namespace octavo::query::search {
 
 namespace {
 
-constexpr UChar32 kDropped = -1;
+constexpr UChar32 dropped_character = -1;
 
 UChar32 fold_arabic(UChar32 c, bool persian) {
   switch (c) {
@@ -32,9 +32,9 @@ UChar32 fold_arabic(UChar32 c, bool persian) {
       return 0x647;
     case 0x640:  // tatweel
     case 0x654:
-      return kDropped;
+      return dropped_character;
     default:
-      return c >= 0x64B && c <= 0x652 ? kDropped : c;
+      return c >= 0x64B && c <= 0x652 ? dropped_character : c;
   }
 }
 
@@ -81,7 +81,7 @@ UChar32 fold(Language::Script script, UChar32 c) {
     case Language::Script::greek:
       return fold_greek(c);
     case Language::Script::devanagari:
-      if (c == 0x93C || c == 0x200C || c == 0x200D) return kDropped;
+      if (c == 0x93C || c == 0x200C || c == 0x200D) return dropped_character;
       return c == 0x901 ? 0x902 : c;
     default:
       return c;
@@ -98,7 +98,7 @@ void fold_script(Language::Script script, std::string& term) {
     const UChar32 letter = next_code_point(term, at);
     if (letter < 0) continue;
     const UChar32 c = fold(script, letter);
-    if (c == kDropped) continue;
+    if (c == dropped_character) continue;
     std::uint8_t bytes[4];
     std::size_t size = 0;
     U8_APPEND_UNSAFE(bytes, size, c);

@@ -7,15 +7,15 @@ namespace octavo::query::search {
 
 namespace {
 
-constexpr std::uint64_t kSign = 1ULL << 63;
+constexpr std::uint64_t double_sign_bit = 1ULL << 63;
 
 // Maps numbers to unsigned integers with the same order.
 std::uint64_t sortable(double number) {
   const auto bits = std::bit_cast<std::uint64_t>(number == 0 ? 0.0 : number);  // -0 is 0
-  return (bits & kSign) != 0 ? ~bits : bits | kSign;
+  return (bits & double_sign_bit) != 0 ? ~bits : bits | double_sign_bit;
 }
 double unsortable(std::uint64_t value) {
-  return std::bit_cast<double>((value & kSign) != 0 ? value & ~kSign : ~value);
+  return std::bit_cast<double>((value & double_sign_bit) != 0 ? value & ~double_sign_bit : ~value);
 }
 
 Lucene::String term_of(std::uint64_t value, int shift) {

@@ -13,7 +13,7 @@ namespace octavo::query::search {
 
 namespace {
 
-constexpr int32_t kSegmentsMax = 40;
+constexpr int32_t segments_max = 40;
 
 /// Lets one index at a time merge. Another index may merge for minutes and must not delay the closing of this one, so
 /// the wait ends when `closed` becomes true.
@@ -78,7 +78,7 @@ void BackgroundMerges::merge(const Lucene::IndexWriterPtr& writer) {
       running_ = true;
     }
   }
-  while (writer->getSegmentCount() > kSegmentsMax && merge_one(writer)) {
+  while (writer->getSegmentCount() > segments_max && merge_one(writer)) {
   }
 }
 

@@ -110,7 +110,7 @@ class MappedInput : public Lucene::IndexInput {
 class FileOutput : public Lucene::IndexOutput {
  public:
   FileOutput(int fd, const LuceneDirectory::LastError& last_error) : fd_(fd), last_error_(last_error) {
-    buffer_.reserve(kBufferBytes);
+    buffer_.reserve(buffer_bytes);
   }
   // A file that was not closed is useless: its writer gave up after an error.
   ~FileOutput() override {
@@ -118,14 +118,14 @@ class FileOutput : public Lucene::IndexOutput {
   }
 
   void writeByte(uint8_t b) override {
-    if (buffer_.size() == kBufferBytes) flush();
+    if (buffer_.size() == buffer_bytes) flush();
     buffer_.push_back(b);
   }
   void writeBytes(const uint8_t* b, int32_t offset, int32_t length) override {
     if (length <= 0) return;
     const auto size = static_cast<std::size_t>(length);
-    if (buffer_.size() + size > kBufferBytes) flush();
-    if (size >= kBufferBytes) return write_out(b + offset, size);
+    if (buffer_.size() + size > buffer_bytes) flush();
+    if (size >= buffer_bytes) return write_out(b + offset, size);
     buffer_.insert(buffer_.end(), b + offset, b + offset + length);
   }
   void flush() override {
@@ -151,7 +151,7 @@ class FileOutput : public Lucene::IndexOutput {
   }
 
  private:
-  static constexpr std::size_t kBufferBytes = 32 * 1024;
+  static constexpr std::size_t buffer_bytes = 32 * 1024;
 
   void write_out(const std::uint8_t* data, std::size_t size) {
     while (size > 0) {

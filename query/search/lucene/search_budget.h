@@ -19,19 +19,19 @@ class SearchBudget {
 
   /// Counts one document or one term. Throws TimeIsOver.
   void step() {
-    if (++steps_ % kStepsPerLook == 0) look();
+    if (++steps_ % steps_per_look == 0) look();
   }
   /// Counts one test of a term by a pattern, which may take a thousand times as long. Throws TimeIsOver.
   void step_pattern() {
-    if (++patterns_ % kPatternsPerLook == 0) look();
+    if (++patterns_ % patterns_per_look == 0) look();
   }
   void look() const {
     if (std::chrono::steady_clock::now() >= deadline_) throw TimeIsOver();
   }
 
  private:
-  static constexpr std::uint64_t kStepsPerLook = 2048;
-  static constexpr std::uint64_t kPatternsPerLook = 8;
+  static constexpr std::uint64_t steps_per_look = 2048;
+  static constexpr std::uint64_t patterns_per_look = 8;
   std::chrono::steady_clock::time_point deadline_;
   std::uint64_t steps_ = 0;
   std::uint64_t patterns_ = 0;

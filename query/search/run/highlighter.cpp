@@ -13,7 +13,7 @@ namespace octavo::query::search {
 
 namespace {
 
-constexpr std::size_t kTextBytesMax = 50 * 1024;  // as in Lucene; later text is ignored
+constexpr std::size_t text_bytes_max = 50 * 1024;  // as in Lucene; later text is ignored
 
 struct Fragment {
   std::string text;
@@ -21,8 +21,8 @@ struct Fragment {
 };
 
 std::string_view without_cut_letter(std::string_view text) {
-  if (text.size() <= kTextBytesMax) return text;
-  text = text.substr(0, kTextBytesMax);
+  if (text.size() <= text_bytes_max) return text;
+  text = text.substr(0, text_bytes_max);
   while (!text.empty() && (text.back() & 0xC0) == 0x80) text.remove_suffix(1);
   if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0) text.remove_suffix(1);
   return text;

@@ -29,16 +29,16 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kBufferMegabytes = 16;
-constexpr std::size_t kColumnBytesMax = 128ULL << 20;
+constexpr double buffer_megabytes = 16;
+constexpr std::size_t column_bytes_max = 128ULL << 20;
 // After a crash, no more changes than this are processed again.
-constexpr std::size_t kUncommittedChangesMax = 50'000;
-constexpr std::chrono::seconds kCommitInterval{5};
+constexpr std::size_t uncommitted_changes_max = 50'000;
+constexpr std::chrono::seconds commit_interval{5};
 // After this many changes of the feed without effect on the index, the checkpoint is recorded beside it.
-constexpr storage::Sequence kUnnotedChangesMax = 5'000;
-constexpr std::size_t kKnownIdsMax = 4'000'000;  // about 40 MB
+constexpr storage::Sequence unnoted_changes_max = 5'000;
+constexpr std::size_t known_ids_max = 4'000'000;  // about 40 MB
 // An index searched this recently will probably be searched again: after a change, its snapshot is refreshed at once.
-constexpr std::uint64_t kSearchedLatelyMs = 2'000;
+constexpr std::uint64_t searched_lately_ms = 2'000;
 
 std::uint64_t now_ms() {
   return static_cast<std::uint64_t>(
@@ -68,7 +68,7 @@ IndexFiles::IndexFiles(FeedIndexOptions options, std::shared_ptr<const FieldAnal
     : options_(std::move(options)),
       durable_(options_.durability != config::Durability::ephemeral),
       builder_(std::move(analyzers), source),
-      columns_(kColumnBytesMax) {}
+      columns_(column_bytes_max) {}
 
 IndexFiles::~IndexFiles() {
   const std::lock_guard lock(write_mutex_);
@@ -199,7 +199,7 @@ void IndexFiles::open_writer() {
       Lucene::IndexWriter::MaxFieldLengthUNLIMITED);
   writer_->setMergeScheduler(merges_);
   writer_->setUseCompoundFile(false);
-  writer_->setRAMBufferSizeMB(kBufferMegabytes);
+  writer_->setRAMBufferSizeMB(buffer_megabytes);
   open_.store(true, std::memory_order_relaxed);
   committed_at_ = Clock::now();
   if (writer_->maxDoc() == 0) known_ids_.emplace();
@@ -214,7 +214,7 @@ void IndexFiles::make_change(const Change& change) {
   if (known_ids_) {
     const std::uint64_t hash = std::hash<std::string_view>{}(document.id);
     known = present ? !known_ids_->insert(hash).second : known_ids_->contains(hash);
-    if (known_ids_->size() > kKnownIdsMax) known_ids_.reset();
+    if (known_ids_->size() > known_ids_max) known_ids_.reset();
   }
   if (present) {
     const Lucene::DocumentPtr made = builder_.build(document, pending_.next_ordinal++, change.fields);
@@ -245,9 +245,9 @@ Expected<void> IndexFiles::apply(FunctionRef<bool(Change&)> next, const Batch& b
     pending_.checkpoint = std::max(pending_.checkpoint, batch.checkpoint);
     pending_.purge_count = batch.purge_count;
     if (batch.complete) known_ids_.reset();
-    const bool due = uncommitted_changes_ >= kUncommittedChangesMax || Clock::now() - committed_at_ >= kCommitInterval;
+    const bool due = uncommitted_changes_ >= uncommitted_changes_max || Clock::now() - committed_at_ >= commit_interval;
     if (uncommitted_changes_ > 0 && due) commit();
-    if (uncommitted_changes_ == 0 && pending_.checkpoint - noted_checkpoint_ > kUnnotedChangesMax) write_note();
+    if (uncommitted_changes_ == 0 && pending_.checkpoint - noted_checkpoint_ > unnoted_changes_max) write_note();
     return {};
   });
   if (!applied) {
@@ -256,7 +256,7 @@ Expected<void> IndexFiles::apply(FunctionRef<bool(Change&)> next, const Batch& b
   }
   adopt(pending_);
   if (batch.complete) complete_through_.store(pending_.checkpoint, std::memory_order_release);
-  if (!batch.last || now_ms() - last_searched_ms_.load(std::memory_order_relaxed) > kSearchedLatelyMs) return {};
+  if (!batch.last || now_ms() - last_searched_ms_.load(std::memory_order_relaxed) > searched_lately_ms) return {};
   auto refreshed = guard_lucene(last_error_, [&]() -> Expected<void> {
     refresh();
     return {};

@@ -27,8 +27,8 @@ using Lucene::BooleanClause;
 using Lucene::BooleanQuery;
 using Lucene::newLucene;
 
-constexpr std::size_t kFuzzyTermsMax = 50;  // Lucene 4.6
-constexpr int kEditsMax = 2;
+constexpr std::size_t fuzzy_terms_max = 50;  // Lucene 4.6
+constexpr int edits_max = 2;
 
 Lucene::String field_of(std::string_view name) {
   return name == "_id" ? id_field : to_wide(name);
@@ -93,8 +93,8 @@ Expected<std::shared_ptr<const CompiledRegex>> compile_regex(std::string_view pa
 
 int edits_of(double similarity, std::size_t letters) {
   if (similarity == 0) return 0;  // exact, as in Lucene's FuzzyQuery.floatToEdits
-  if (similarity >= 1) return std::min(static_cast<int>(similarity), kEditsMax);
-  return std::min(static_cast<int>((1 - std::max(similarity, 0.0)) * static_cast<double>(letters)), kEditsMax);
+  if (similarity >= 1) return std::min(static_cast<int>(similarity), edits_max);
+  return std::min(static_cast<int>((1 - std::max(similarity, 0.0)) * static_cast<double>(letters)), edits_max);
 }
 
 }  // namespace
@@ -310,7 +310,7 @@ Lucene::QueryPtr QueryBuilder::build_fuzzy(const QueryNode& node) {
     if (similarity <= 0) return true;
     found.push_back({similarity, term->_text});
     std::ranges::push_heap(found, better);
-    if (found.size() > kFuzzyTermsMax) {
+    if (found.size() > fuzzy_terms_max) {
       std::ranges::pop_heap(found, better);
       found.pop_back();
     }

@@ -12,7 +12,7 @@ namespace {
 
 using Symbol = QueryToken::Symbol;
 
-constexpr std::string_view kExpected =
+constexpr std::string_view expected_tokens =
     "\nWas expecting one of:\n    <NOT> ...\n    \"+\" ...\n    \"-\" ...\n    <BAREOPER> ...\n    \"(\" ...\n    "
     "\"*\" ...\n    <QUOTED> ...\n    <TERM> ...\n    <PREFIXTERM> ...\n    <WILDTERM> ...\n    <REGEXPTERM> ...\n    "
     "\"[\" ...\n    \"{\" ...\n    <NUMBER> ...\n    ";
@@ -115,10 +115,10 @@ std::unexpected<Error> QueryTokens::cannot_parse(std::string_view reason) const 
 
 std::unexpected<Error> QueryTokens::unexpected_token() const {
   if (token_.symbol == Symbol::end) {
-    return cannot_parse(fmt::format("Encountered \"<EOF>\" at line 1, column {}.{}", text_.size(), kExpected));
+    return cannot_parse(fmt::format("Encountered \"<EOF>\" at line 1, column {}.{}", text_.size(), expected_tokens));
   }
   return cannot_parse(fmt::format("Encountered \" {} \"{} \"\" at line 1, column {}.{}", symbol_name(token_.symbol),
-                                  token_.image, token_.at, kExpected));
+                                  token_.image, token_.at, expected_tokens));
 }
 
 std::unexpected<Error> QueryTokens::lexical_error(std::size_t from, std::size_t at) const {

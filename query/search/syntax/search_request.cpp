@@ -14,8 +14,8 @@ namespace octavo::query::search {
 namespace {
 
 // Differs from the versions of other queries' bookmarks.
-constexpr std::uint8_t kBookmarkVersion = 0x81;
-constexpr std::size_t kOrderValuesMax = search_sort_keys_max + 1;
+constexpr std::uint8_t bookmark_version = 0x81;
+constexpr std::size_t order_values_max = search_sort_keys_max + 1;
 
 bool is_field_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
@@ -77,7 +77,7 @@ std::uint32_t sort_checksum(const std::vector<SortKey>& sort) {
 std::string SearchBookmark::encode() const {
   std::string bytes;
   ByteWriter writer(bytes);
-  writer.u8(kBookmarkVersion);
+  writer.u8(bookmark_version);
   writer.varint(sort);
   writer.u64(ordinal);
   writer.varint(order.size());
@@ -94,13 +94,13 @@ std::optional<SearchBookmark> SearchBookmark::decode(std::string_view text) {
   const auto bytes = open_token(text);
   if (!bytes) return std::nullopt;
   ByteReader reader(*bytes);
-  if (reader.u8() != kBookmarkVersion) return std::nullopt;
+  if (reader.u8() != bookmark_version) return std::nullopt;
   SearchBookmark bookmark;
   const std::uint64_t sort = reader.varint();
   bookmark.sort = static_cast<std::uint32_t>(sort);
   bookmark.ordinal = reader.u64();
   const std::uint64_t count = reader.varint();
-  if (!reader.ok() || sort > UINT32_MAX || count > kOrderValuesMax) return std::nullopt;
+  if (!reader.ok() || sort > UINT32_MAX || count > order_values_max) return std::nullopt;
   for (std::uint64_t i = 0; i < count; ++i) {
     switch (reader.u8()) {
       case 0:

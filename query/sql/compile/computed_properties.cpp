@@ -9,9 +9,9 @@ namespace octavo::query::sql {
 
 namespace {
 
-constexpr std::size_t kComputedPropertiesMax = 20;  // Azure Cosmos DB service limits
+constexpr std::size_t computed_properties_max = 20;  // Azure Cosmos DB service limits
 // A query that names all computed properties contains all their expressions.
-constexpr std::size_t kComputedQueryBytesMax = 16 * 1024;
+constexpr std::size_t computed_query_bytes_max = 16 * 1024;
 
 std::unexpected<Error> refused(const ComputedProperty& property, std::string_view why) {
   return fail(ErrorCode::bad_request,
@@ -87,14 +87,14 @@ Expected<void> check_name(const ComputedProperty& property) {
 
 Expected<ComputedProperties::Ptr> ComputedProperties::parse(std::span<const ComputedProperty> properties) {
   if (properties.empty()) return Ptr();
-  if (properties.size() > kComputedPropertiesMax) {
+  if (properties.size() > computed_properties_max) {
     return fail(ErrorCode::bad_request, "A container has at most 20 computed properties.");
   }
   std::shared_ptr<ComputedProperties> all(new ComputedProperties());
   all->properties_.assign(properties.begin(), properties.end());
   for (const ComputedProperty& property : all->properties_) {
     OCTAVO_TRY_VOID(check_name(property));
-    if (property.query.size() > kComputedQueryBytesMax) return refused(property, "its query has more than 16 KB.");
+    if (property.query.size() > computed_query_bytes_max) return refused(property, "its query has more than 16 KB.");
     // Parsing checks names, functions and numbers of arguments.
     const auto whole = SqlQuery::parse(property.query);
     auto syntax = parse_query(property.query);

@@ -13,7 +13,7 @@ struct AggregateFunction {
   AggregateKind kind;
   std::string_view plan_name;
 };
-constexpr AggregateFunction kAggregates[] = {
+constexpr AggregateFunction aggregate_table[] = {
     {"AVG", AggregateKind::average, "Average"},      {"COUNT", AggregateKind::count, "Count"},
     {"COUNTIF", AggregateKind::count_if, "CountIf"}, {"MAKELIST", AggregateKind::make_list, "MakeList"},
     {"MAKESET", AggregateKind::make_set, "MakeSet"}, {"MAX", AggregateKind::maximum, "Max"},
@@ -23,14 +23,14 @@ constexpr AggregateFunction kAggregates[] = {
 }  // namespace
 
 std::optional<AggregateKind> aggregate_kind(std::string_view function) {
-  for (const AggregateFunction& known : kAggregates) {
+  for (const AggregateFunction& known : aggregate_table) {
     if (is_same_name(function, known.name)) return known.kind;
   }
   return std::nullopt;
 }
 
 std::string_view aggregate_name(AggregateKind kind) {
-  for (const AggregateFunction& known : kAggregates) {
+  for (const AggregateFunction& known : aggregate_table) {
     if (known.kind == kind) return known.plan_name;
   }
   return "";

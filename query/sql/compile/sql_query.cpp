@@ -30,7 +30,7 @@ SqlError in_characters(SqlError error, std::string_view text) {
   return error;
 }
 
-constexpr std::uint64_t kFingerprintStart = fnv1a_64("");
+constexpr std::uint64_t fingerprint_start = fnv1a_64("");
 
 std::uint64_t add_to_fingerprint(std::uint64_t hash, std::string_view text) {
   return fnv1a_64("\xFF", fnv1a_64(text, hash));
@@ -45,9 +45,9 @@ struct Traits {
 };
 
 // At worst, LIKE takes time proportional to the size of the text times that of the pattern.
-constexpr std::size_t kShortPatternBytes = 64;
-constexpr std::size_t kFewCalls = 32;
-constexpr std::size_t kFewParameterBytes = 16 * 1024;
+constexpr std::size_t short_pattern_bytes = 64;
+constexpr std::size_t few_calls = 32;
+constexpr std::size_t few_parameter_bytes = 16 * 1024;
 
 void look_at(const Query& query, Traits& traits);
 
@@ -60,7 +60,7 @@ void look_at(const Expression& expression, Traits& traits) {
   } else if (expression.kind == ExpressionKind::like) {
     ++traits.calls;
     const Expression& pattern = *expression.operands[1];
-    if (pattern.kind != ExpressionKind::string || pattern.text.size() > kShortPatternBytes) traits.has_patterns = true;
+    if (pattern.kind != ExpressionKind::string || pattern.text.size() > short_pattern_bytes) traits.has_patterns = true;
   }
   if (expression.subquery) {
     traits.has_subqueries = true;
@@ -124,12 +124,12 @@ std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text, st
   auto program = compiler.run(*query->syntax_);
   if (!program) return std::unexpected(in_characters(std::move(program).error(), text));
   query->program_ = *std::move(program);
-  query->fingerprint_ = add_to_fingerprint(kFingerprintStart, text);
+  query->fingerprint_ = add_to_fingerprint(fingerprint_start, text);
   if (query->is_ordered()) {
     // A position in an order does not depend on the condition, and clients that merge ordered ranges use another
     // condition for the rest of a range.
     auto where = std::move(query->syntax_->where);
-    query->fingerprint_ = add_to_fingerprint(kFingerprintStart, text_of(*query->syntax_));
+    query->fingerprint_ = add_to_fingerprint(fingerprint_start, text_of(*query->syntax_));
     query->syntax_->where = std::move(where);
   }
   for (const SqlParameter& parameter : query->parameters_) {
@@ -147,7 +147,7 @@ std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text, st
   for (const SqlParameter& parameter : query->parameters_) parameter_bytes += parameter.value.size();
   query->calls_user_functions_ = traits.calls_udf;
   query->may_take_long_ = !query->program_->sources.empty() || traits.calls_udf || traits.has_subqueries ||
-                          traits.has_patterns || traits.calls > kFewCalls || parameter_bytes > kFewParameterBytes;
+                          traits.has_patterns || traits.calls > few_calls || parameter_bytes > few_parameter_bytes;
   if (query->syntax_->top) query->top_ = query->program_->limit;
   if (query->syntax_->offset) {
     query->offset_ = query->program_->offset;

@@ -29,7 +29,7 @@ class Arena {
     block_ = mark.block;
     used_ = mark.used;
     // The memory of one huge item must not stay allocated for all items that follow.
-    while (blocks_.size() > block_ + 1 && total_ > kKeptBytes) {
+    while (blocks_.size() > block_ + 1 && total_ > kept_bytes) {
       total_ -= blocks_.back().size;
       blocks_.pop_back();
     }
@@ -37,7 +37,7 @@ class Arena {
 
   /// Aligned for any value; null beyond the limit.
   void* allocate(std::size_t size) {
-    size = (size + kAlignment - 1) / kAlignment * kAlignment;
+    size = (size + alignment - 1) / alignment * alignment;
     while (block_ < blocks_.size()) {
       OCTAVO_ASSERT(used_ <= blocks_[block_].size);
       if (blocks_[block_].size - used_ >= size) {
@@ -49,8 +49,8 @@ class Arena {
       ++block_;
       used_ = 0;
     }
-    const std::size_t wanted = std::max(size, blocks_.empty() ? kFirstBlockBytes : blocks_.back().size * 2);
-    const std::size_t block_size = std::max(size, std::min(wanted, kBlockBytesMax));
+    const std::size_t wanted = std::max(size, blocks_.empty() ? first_block_bytes : blocks_.back().size * 2);
+    const std::size_t block_size = std::max(size, std::min(wanted, block_bytes_max));
     if (size > bytes_max_ || total_ + block_size > bytes_max_) return nullptr;
     blocks_.push_back({std::make_unique_for_overwrite<std::byte[]>(block_size), block_size});
     total_ += block_size;
@@ -68,10 +68,10 @@ class Arena {
   }
 
  private:
-  static constexpr std::size_t kAlignment = alignof(std::max_align_t);
-  static constexpr std::size_t kFirstBlockBytes = 4 * 1024;
-  static constexpr std::size_t kBlockBytesMax = 1024 * 1024;
-  static constexpr std::size_t kKeptBytes = 256 * 1024;
+  static constexpr std::size_t alignment = alignof(std::max_align_t);
+  static constexpr std::size_t first_block_bytes = 4 * 1024;
+  static constexpr std::size_t block_bytes_max = 1024 * 1024;
+  static constexpr std::size_t kept_bytes = 256 * 1024;
 
   struct Block {
     std::unique_ptr<std::byte[]> bytes;

@@ -14,7 +14,7 @@ namespace octavo::query::sql {
 // --- row ---
 
 namespace {
-constexpr std::size_t kNamesComparedMax = 16;
+constexpr std::size_t names_compared_max = 16;
 }
 
 Row::Row(const std::vector<std::string>& names, const RowShape* shape) : names_(names), shape_(shape) {
@@ -23,7 +23,7 @@ Row::Row(const std::vector<std::string>& names, const RowShape* shape) : names_(
     properties_[i].is_system = shape_ && shape_->is_system_property(names[i]);
     if (!properties_[i].is_system) ++body_properties_;
   }
-  if (names.size() <= kNamesComparedMax) return;
+  if (names.size() <= names_compared_max) return;
   for (std::size_t i = 0; i < names.size(); ++i) numbers_.emplace(names[i], i);
 }
 
@@ -97,7 +97,7 @@ Value Row::whole(Arena& arena) {
 // --- evaluation ---
 
 namespace {
-constexpr std::size_t kRegexesMax = 8;
+constexpr std::size_t regexes_max = 8;
 }
 
 Evaluation::Evaluation(const std::vector<std::string>& root_names, std::size_t slot_count, const RowShape* shape)
@@ -110,7 +110,7 @@ Evaluation::~Evaluation() = default;
 namespace {
 
 // Takes about 10 to 100 microseconds.
-constexpr std::uint64_t kStepsBetweenLooks = 1024;
+constexpr std::uint64_t steps_between_looks = 1024;
 
 Error over_memory() {
   return {ErrorCode::too_large, "The values that the query builds for one item exceed their limit.", "resource_limit"};
@@ -126,7 +126,7 @@ bool Evaluation::refuse_step() {
 }
 
 bool Evaluation::look() {
-  next_look_ = spent_ + kStepsBetweenLooks;
+  next_look_ = spent_ + steps_between_looks;
   if (failed()) return false;
   const auto now = Clock::now();
   is_late_ = is_late_ || now >= slice_until_;
@@ -252,7 +252,7 @@ const CompiledRegex* Evaluation::regex(std::string_view pattern, std::string_vie
     fail({ErrorCode::bad_request, "REGEXMATCH: " + compiled.error().reason, {}});
     return nullptr;
   }
-  if (regexes_.size() == kRegexesMax) regexes_.erase(regexes_.begin());
+  if (regexes_.size() == regexes_max) regexes_.erase(regexes_.begin());
   regexes_.push_back({std::string(pattern), std::string(modifiers), compiled ? *std::move(compiled) : nullptr});
   return regexes_.back().regex.get();
 }

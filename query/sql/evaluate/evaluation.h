@@ -93,7 +93,7 @@ class Evaluation {
   }
   /// Counts `bytes` that are read, or an equal amount of work, towards the next reading of the clock only. False:
   /// failed.
-  bool work(std::size_t bytes) { return spend(bytes / kBytesPerStep) && !failed(); }
+  bool work(std::size_t bytes) { return spend(bytes / bytes_per_step) && !failed(); }
   /// Reads the clock now: for use after work of unknown duration.
   bool look();
 
@@ -153,7 +153,7 @@ class Evaluation {
   const CompiledRegex* regex(std::string_view pattern, std::string_view modifiers);
 
  private:
-  static constexpr std::size_t kBytesPerStep = 256;
+  static constexpr std::size_t bytes_per_step = 256;
   bool spend(std::uint64_t steps) {
     spent_ += steps;
     return spent_ < next_look_ || look();

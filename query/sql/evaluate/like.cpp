@@ -10,8 +10,8 @@ namespace octavo::query::sql {
 
 namespace {
 
-constexpr std::size_t kReadBetweenCounts = 256;
-constexpr std::size_t kWorkPerCharacter = 16;  // equivalent number of bytes that are only searched
+constexpr std::size_t read_between_counts = 256;
+constexpr std::size_t work_per_character = 16;  // equivalent number of bytes that are only searched
 
 /// One step of a pattern: it matches one character, or is `%`.
 struct LikeStep {
@@ -104,8 +104,8 @@ bool is_like(Evaluation& evaluation, std::string_view text, std::string_view pat
     if (in_pattern < pattern.size()) {
       const LikeStep step = step_at(pattern, in_pattern, escape);
       read += step.read;
-      if (read >= kReadBetweenCounts) {
-        if (!evaluation.work(read * kWorkPerCharacter)) return false;
+      if (read >= read_between_counts) {
+        if (!evaluation.work(read * work_per_character)) return false;
         read = 0;
       }
       if (step.kind == LikeStep::Kind::any_run) {

@@ -171,16 +171,16 @@ Value Logical::evaluate(Evaluation& evaluation) const {
 // --- IN, BETWEEN, LIKE ---
 
 namespace {
-constexpr std::size_t kItemsComparedMax = 8;
+constexpr std::size_t items_compared_max = 8;
 // Keys of constants are kept as long as the query; parameters may be large, and be named many times.
-constexpr std::size_t kConstantKeysBytesMax = 1024 * 1024;
+constexpr std::size_t constant_keys_bytes_max = 1024 * 1024;
 }  // namespace
 
 In::In(NodePtr needle, std::vector<NodePtr> items, bool negated)
     : needle_(std::move(needle)), items_(std::move(items)), negated_(negated) {
-  if (items_.size() <= kItemsComparedMax) return;
+  if (items_.size() <= items_compared_max) return;
   std::unordered_set<std::string> keys;
-  std::size_t bytes_left = kConstantKeysBytesMax;
+  std::size_t bytes_left = constant_keys_bytes_max;
   for (const NodePtr& item : items_) {
     const auto* constant = dynamic_cast<const Constant*>(item.get());
     if (!constant || constant->value().bytes() > bytes_left) return;
@@ -229,10 +229,10 @@ Value Like::evaluate(Evaluation& evaluation) const {
 // --- calls ---
 
 Value FunctionCall::evaluate(Evaluation& evaluation) const {
-  constexpr std::size_t kFew = 4;
-  std::array<Value, kFew> few;
-  std::span<Value> values(few.data(), std::min(arguments_.size(), kFew));
-  if (arguments_.size() > kFew) {
+  constexpr std::size_t few_max = 4;
+  std::array<Value, few_max> few;
+  std::span<Value> values(few.data(), std::min(arguments_.size(), few_max));
+  if (arguments_.size() > few_max) {
     Value* many = evaluation.values(arguments_.size());
     if (!many) return {};
     values = std::span(many, arguments_.size());

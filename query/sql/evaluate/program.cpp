@@ -73,12 +73,12 @@ void FromIterator::open(Evaluation& evaluation, std::size_t number) {
 }
 
 bool DistinctElements::admits(Evaluation& evaluation, const Value& element, std::uint64_t position) {
-  constexpr std::size_t kMapBytes = 64;
+  constexpr std::size_t map_bytes = 64;
   key_.clear();
   if (!evaluation.append_order_key(key_, element)) return false;
   const std::string_view id = evaluation.row.document().id;
   const auto [holder, is_new] = holders_.try_emplace(key_, Holder{std::string(id), position});
-  if (is_new) bytes_ += key_.size() + id.size() + sizeof(Holder) + kMapBytes;
+  if (is_new) bytes_ += key_.size() + id.size() + sizeof(Holder) + map_bytes;
   return holder->second.document_id == id && holder->second.position == position;
 }
 
@@ -188,7 +188,7 @@ class SubqueryOutput {
     if (program_.distinct) {
       std::string key;
       if (!evaluation_.append_order_key(key, value)) return false;
-      const std::size_t bytes = key.size() + kSetEntryBytes;
+      const std::size_t bytes = key.size() + set_entry_bytes;
       if (!seen_.insert(std::move(key)).second) return true;
       if (!seen_bytes_.add(bytes)) return false;
     }
@@ -202,7 +202,7 @@ class SubqueryOutput {
   }
 
  private:
-  static constexpr std::size_t kSetEntryBytes = 64;
+  static constexpr std::size_t set_entry_bytes = 64;
 
   const Program& program_;
   Evaluation& evaluation_;

@@ -74,9 +74,9 @@ Value Value::read(std::string_view json, Arena& arena) {
 }
 
 std::optional<std::int64_t> Value::integer() const {
-  constexpr double kBound = 9223372036854775808.0;  // 2^63, and also the double nearest to the largest integer
-  if (type_ != Type::number || number_ != std::floor(number_) || std::abs(number_) > kBound) return std::nullopt;
-  return number_ == kBound ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(number_);
+  constexpr double bound = 9223372036854775808.0;  // 2^63, and also the double nearest to the largest integer
+  if (type_ != Type::number || number_ != std::floor(number_) || std::abs(number_) > bound) return std::nullopt;
+  return number_ == bound ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(number_);
 }
 
 Value Value::member(std::string_view name, Arena& arena) const {

@@ -35,7 +35,7 @@ class KeySet {
   bool insert(const Value& value) {
     key_.clear();
     if (!evaluation_.append_order_key(key_, value)) return false;
-    return keys_.insert(key_).second && held_.add(key_.size() + kEntryBytes);
+    return keys_.insert(key_).second && held_.add(key_.size() + entry_bytes);
   }
   bool contains(const Value& value) {
     key_.clear();
@@ -43,7 +43,7 @@ class KeySet {
   }
 
  private:
-  static constexpr std::size_t kEntryBytes = 64;
+  static constexpr std::size_t entry_bytes = 64;
 
   Evaluation& evaluation_;
   HeldBytes held_;
@@ -279,7 +279,7 @@ Value array_extreme(Evaluation& evaluation, Arguments arguments) {
   return *best;
 }
 
-constexpr Function kArrayFunctions[] = {
+constexpr Function array_function_table[] = {
     {"ARRAY_AVG", 1, 1, array_average},
     {"ARRAY_CONCAT", 2, any_number, array_concat},
     {"ARRAY_CONTAINS", 2, 3, array_contains, true},
@@ -302,7 +302,7 @@ constexpr Function kArrayFunctions[] = {
 }  // namespace
 
 std::span<const Function> array_functions() {
-  return kArrayFunctions;
+  return array_function_table;
 }
 
 }  // namespace octavo::query::sql

@@ -20,14 +20,14 @@ namespace {
 using Arguments = std::span<const Value>;
 using Ticks = std::int64_t;
 
-constexpr Ticks kTicksPerMicrosecond = 10;
-constexpr Ticks kTicksPerMillisecond = 10'000;
-constexpr Ticks kTicksPerSecond = 10'000'000;
-constexpr Ticks kTicksPerMinute = 60 * kTicksPerSecond;
-constexpr Ticks kTicksPerHour = 60 * kTicksPerMinute;
-constexpr Ticks kTicksPerDay = 24 * kTicksPerHour;
-constexpr int kYearMin = 1601;  // the Windows epoch: earlier dates are invalid
-constexpr int kYearMax = 9999;
+constexpr Ticks ticks_per_microsecond = 10;
+constexpr Ticks ticks_per_millisecond = 10'000;
+constexpr Ticks ticks_per_second = 10'000'000;
+constexpr Ticks ticks_per_minute = 60 * ticks_per_second;
+constexpr Ticks ticks_per_hour = 60 * ticks_per_minute;
+constexpr Ticks ticks_per_day = 24 * ticks_per_hour;
+constexpr int year_min = 1601;  // the Windows epoch: earlier dates are invalid
+constexpr int year_max = 9999;
 
 Ticks floor_divide(Ticks value, Ticks by) {
   return value / by - (value % by < 0 ? 1 : 0);
@@ -39,7 +39,7 @@ struct PartName {
   std::string_view name;
   Part part;
 };
-constexpr std::array kPartNames{
+constexpr std::array part_names{
     PartName{"year", Part::year},       PartName{"yyyy", Part::year},
     PartName{"yy", Part::year},         PartName{"month", Part::month},
     PartName{"mm", Part::month},        PartName{"m", Part::month},
@@ -56,7 +56,7 @@ constexpr std::array kPartNames{
 
 std::optional<Part> part_of(const Value& value) {
   if (!value.is_string()) return std::nullopt;
-  for (const PartName& known : kPartNames) {
+  for (const PartName& known : part_names) {
     const std::string_view name = value.string();
     if (name.size() != known.name.size()) continue;
     bool same = true;
@@ -73,17 +73,17 @@ std::optional<Part> part_of(const Value& value) {
 Ticks ticks_of(Part part) {
   switch (part) {
     case Part::day:
-      return kTicksPerDay;
+      return ticks_per_day;
     case Part::hour:
-      return kTicksPerHour;
+      return ticks_per_hour;
     case Part::minute:
-      return kTicksPerMinute;
+      return ticks_per_minute;
     case Part::second:
-      return kTicksPerSecond;
+      return ticks_per_second;
     case Part::millisecond:
-      return kTicksPerMillisecond;
+      return ticks_per_millisecond;
     case Part::microsecond:
-      return kTicksPerMicrosecond;
+      return ticks_per_microsecond;
     default:
       return 0;
   }
@@ -91,8 +91,8 @@ Ticks ticks_of(Part part) {
 
 std::optional<Ticks> ticks_from(int year, unsigned month, unsigned day, Ticks in_day) {
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
-  if (year < kYearMin || year > kYearMax || !date.ok()) return std::nullopt;
-  return std::chrono::sys_days(date).time_since_epoch().count() * kTicksPerDay + in_day;
+  if (year < year_min || year > year_max || !date.ok()) return std::nullopt;
+  return std::chrono::sys_days(date).time_since_epoch().count() * ticks_per_day + in_day;
 }
 
 struct Calendar {
@@ -102,10 +102,10 @@ struct Calendar {
   Ticks in_day;
 };
 Calendar calendar_of(Ticks ticks) {
-  const Ticks days = floor_divide(ticks, kTicksPerDay);
+  const Ticks days = floor_divide(ticks, ticks_per_day);
   const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(days))};
   return {static_cast<int>(date.year()), static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-          ticks - days * kTicksPerDay};
+          ticks - days * ticks_per_day};
 }
 
 // Removes `count` digits from the front of `text` and returns their value; -1 if they are not digits.
@@ -142,9 +142,9 @@ std::optional<Ticks> parse_date(std::string_view text) {
     if (minute < 0 || minute > 59 || !take(text, ':')) return std::nullopt;
     const int second = take_digits(text, 2);
     if (second < 0 || second > 59) return std::nullopt;
-    in_day = hour * kTicksPerHour + minute * kTicksPerMinute + second * kTicksPerSecond;
+    in_day = hour * ticks_per_hour + minute * ticks_per_minute + second * ticks_per_second;
     if (take(text, '.')) {
-      Ticks unit = kTicksPerSecond;
+      Ticks unit = ticks_per_second;
       if (text.empty() || !scan::is_digit(text[0])) return std::nullopt;
       while (!text.empty() && scan::is_digit(text[0])) {
         unit /= 10;
@@ -165,19 +165,19 @@ std::optional<Ticks> date_of(const Value& value) {
 Value format_date(Evaluation& evaluation, std::optional<Ticks> ticks) {
   if (!ticks) return {};
   const Calendar date = calendar_of(*ticks);
-  if (date.year < kYearMin || date.year > kYearMax) return {};
+  if (date.year < year_min || date.year > year_max) return {};
   return evaluation.text(fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:07}Z", date.year, date.month, date.day,
-                                     date.in_day / kTicksPerHour, date.in_day / kTicksPerMinute % 60,
-                                     date.in_day / kTicksPerSecond % 60, date.in_day % kTicksPerSecond));
+                                     date.in_day / ticks_per_hour, date.in_day / ticks_per_minute % 60,
+                                     date.in_day / ticks_per_second % 60, date.in_day % ticks_per_second));
 }
 
 // --- now ---
 
 Ticks now() {
-  return Evaluation::now_us() * kTicksPerMicrosecond;
+  return Evaluation::now_us() * ticks_per_microsecond;
 }
 Ticks beginning(const Evaluation& evaluation) {
-  return evaluation.started_us() * kTicksPerMicrosecond;
+  return evaluation.started_us() * ticks_per_microsecond;
 }
 
 Value get_current_date_time(Evaluation& evaluation, Arguments) {
@@ -193,16 +193,16 @@ Value get_current_ticks_static(Evaluation& evaluation, Arguments) {
   return Value::of(static_cast<double>(beginning(evaluation)));
 }
 Value get_current_timestamp(Evaluation&, Arguments) {
-  return Value::of(static_cast<double>(floor_divide(now(), kTicksPerMillisecond)));
+  return Value::of(static_cast<double>(floor_divide(now(), ticks_per_millisecond)));
 }
 Value get_current_timestamp_static(Evaluation& evaluation, Arguments) {
-  return Value::of(static_cast<double>(floor_divide(beginning(evaluation), kTicksPerMillisecond)));
+  return Value::of(static_cast<double>(floor_divide(beginning(evaluation), ticks_per_millisecond)));
 }
 
 // --- conversions ---
 
 // Numbers of ticks beyond the last year are invalid; this also keeps the arithmetic from overflowing.
-constexpr double kTicksMax = 2.6e17;
+constexpr double ticks_max = 2.6e17;
 
 Value date_time_to_ticks(Evaluation&, Arguments arguments) {
   const auto ticks = date_of(arguments[0]);
@@ -210,17 +210,17 @@ Value date_time_to_ticks(Evaluation&, Arguments arguments) {
 }
 Value date_time_to_timestamp(Evaluation&, Arguments arguments) {
   const auto ticks = date_of(arguments[0]);
-  return ticks ? Value::of(static_cast<double>(floor_divide(*ticks, kTicksPerMillisecond))) : Value();
+  return ticks ? Value::of(static_cast<double>(floor_divide(*ticks, ticks_per_millisecond))) : Value();
 }
 Value ticks_to_date_time(Evaluation& evaluation, Arguments arguments) {
   const auto ticks = arguments[0].integer();
-  if (!ticks || std::abs(arguments[0].number()) > kTicksMax) return {};
+  if (!ticks || std::abs(arguments[0].number()) > ticks_max) return {};
   return format_date(evaluation, ticks);
 }
 Value timestamp_to_date_time(Evaluation& evaluation, Arguments arguments) {
   const auto timestamp = arguments[0].integer();
-  if (!timestamp || std::abs(arguments[0].number()) > kTicksMax / kTicksPerMillisecond) return {};
-  return format_date(evaluation, *timestamp * kTicksPerMillisecond);
+  if (!timestamp || std::abs(arguments[0].number()) > ticks_max / ticks_per_millisecond) return {};
+  return format_date(evaluation, *timestamp * ticks_per_millisecond);
 }
 
 // --- arithmetic ---
@@ -229,7 +229,7 @@ std::optional<Ticks> add_months(Ticks ticks, std::int64_t months) {
   const Calendar date = calendar_of(ticks);
   const std::int64_t month = date.year * 12LL + (date.month - 1) + months;
   const std::int64_t year = floor_divide(month, 12);
-  if (year < kYearMin || year > kYearMax) return std::nullopt;
+  if (year < year_min || year > year_max) return std::nullopt;
   const auto month_of_year = static_cast<unsigned>(month - year * 12 + 1);
   const std::chrono::year_month_day_last last{std::chrono::year(static_cast<int>(year)),
                                               std::chrono::month_day_last(std::chrono::month(month_of_year))};
@@ -246,7 +246,7 @@ std::optional<Ticks> moved_date(const Value& unit, const Value& count, std::opti
   const auto whole = count.integer();
   if (!part || !whole || !ticks) return std::nullopt;
   const double amount = std::abs(count.number());
-  if (amount > kTicksMax * 100) return std::nullopt;
+  if (amount > ticks_max * 100) return std::nullopt;
   const auto sign = static_cast<std::int64_t>(direction);
   switch (*part) {
     case Part::year:
@@ -260,7 +260,7 @@ std::optional<Ticks> moved_date(const Value& unit, const Value& count, std::opti
     default:
       break;
   }
-  if (amount * static_cast<double>(ticks_of(*part)) > 2 * kTicksMax) return std::nullopt;
+  if (amount * static_cast<double>(ticks_of(*part)) > 2 * ticks_max) return std::nullopt;
   return *ticks + sign * *whole * ticks_of(*part);
 }
 
@@ -298,7 +298,7 @@ Value date_time_diff(Evaluation&, Arguments arguments) {
 
 Value part_value(Part part, Ticks ticks) {
   const Calendar date = calendar_of(ticks);
-  const Ticks fraction = date.in_day % kTicksPerSecond;
+  const Ticks fraction = date.in_day % ticks_per_second;
   const auto whole = [](std::int64_t number) { return Value::of(static_cast<double>(number)); };
   switch (part) {
     case Part::year:
@@ -308,15 +308,15 @@ Value part_value(Part part, Ticks ticks) {
     case Part::day:
       return whole(date.day);
     case Part::hour:
-      return whole(date.in_day / kTicksPerHour);
+      return whole(date.in_day / ticks_per_hour);
     case Part::minute:
-      return whole(date.in_day / kTicksPerMinute % 60);
+      return whole(date.in_day / ticks_per_minute % 60);
     case Part::second:
-      return whole(date.in_day / kTicksPerSecond % 60);
+      return whole(date.in_day / ticks_per_second % 60);
     case Part::millisecond:
-      return whole(fraction / kTicksPerMillisecond);
+      return whole(fraction / ticks_per_millisecond);
     case Part::microsecond:
-      return whole(fraction / kTicksPerMicrosecond);
+      return whole(fraction / ticks_per_microsecond);
     case Part::nanosecond:
       return whole(fraction * 100);
   }
@@ -342,7 +342,7 @@ Value date_time_bin(Evaluation& evaluation, Arguments arguments) {
   std::int64_t size = 1;
   if (arguments.size() > 2) {
     const auto given = arguments[2].integer();
-    if (!given || *given <= 0 || arguments[2].number() > kTicksMax) return {};
+    if (!given || *given <= 0 || arguments[2].number() > ticks_max) return {};
     size = *given;
   }
   Ticks origin = 0;
@@ -355,7 +355,7 @@ Value date_time_bin(Evaluation& evaluation, Arguments arguments) {
   if (*part == Part::nanosecond) {
     bin = size / 100;
   } else {
-    if (static_cast<double>(size) * static_cast<double>(ticks_of(*part)) > kTicksMax) return {};
+    if (static_cast<double>(size) * static_cast<double>(ticks_of(*part)) > ticks_max) return {};
     bin = size * ticks_of(*part);
   }
   if (bin <= 1) return format_date(evaluation, ticks);
@@ -364,13 +364,13 @@ Value date_time_bin(Evaluation& evaluation, Arguments arguments) {
 
 Value date_time_from_parts(Evaluation& evaluation, Arguments arguments) {
   std::array<std::int64_t, 7> parts{0, 0, 0, 0, 0, 0, 0};
-  constexpr std::array<std::int64_t, 7> kLargest{kYearMax, 12, 31, 23, 59, 59, kTicksPerSecond - 1};
+  constexpr std::array<std::int64_t, 7> largest{year_max, 12, 31, 23, 59, 59, ticks_per_second - 1};
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const auto part = arguments[i].integer();
-    if (!part || *part < 0 || *part > kLargest[i]) return {};
+    if (!part || *part < 0 || *part > largest[i]) return {};
     parts[i] = *part;
   }
-  const Ticks in_day = parts[3] * kTicksPerHour + parts[4] * kTicksPerMinute + parts[5] * kTicksPerSecond + parts[6];
+  const Ticks in_day = parts[3] * ticks_per_hour + parts[4] * ticks_per_minute + parts[5] * ticks_per_second + parts[6];
   return format_date(evaluation, ticks_from(static_cast<int>(parts[0]), static_cast<unsigned>(parts[1]),
                                             static_cast<unsigned>(parts[2]), in_day));
 }
@@ -392,19 +392,19 @@ bool append_specifier(std::string& out, char letter, std::size_t size, const Cal
     case 'd':
       return append_padded(date.day);
     case 'H':
-      return append_padded(date.in_day / kTicksPerHour);
+      return append_padded(date.in_day / ticks_per_hour);
     case 'h':
-      return append_padded((date.in_day / kTicksPerHour + 11) % 12 + 1);
+      return append_padded((date.in_day / ticks_per_hour + 11) % 12 + 1);
     case 'm':
-      return append_padded(date.in_day / kTicksPerMinute % 60);
+      return append_padded(date.in_day / ticks_per_minute % 60);
     case 's':
-      return append_padded(date.in_day / kTicksPerSecond % 60);
+      return append_padded(date.in_day / ticks_per_second % 60);
     default:
       break;
   }
-  constexpr std::size_t kFractionDigits = 7;
-  if (size > kFractionDigits) return false;
-  std::string digits = fmt::format("{:07}", date.in_day % kTicksPerSecond).substr(0, size);
+  constexpr std::size_t fraction_digits = 7;
+  if (size > fraction_digits) return false;
+  std::string digits = fmt::format("{:07}", date.in_day % ticks_per_second).substr(0, size);
   while (letter == 'F' && digits.ends_with('0')) digits.pop_back();
   out += digits;
   return true;
@@ -442,7 +442,7 @@ Value is_date_time(Evaluation&, Arguments arguments) {
   return Value::of(date_of(arguments[0]).has_value());
 }
 
-constexpr Function kDateFunctions[] = {
+constexpr Function date_function_table[] = {
     {"AGO", 2, 2, ago},
     {"DATETIMEADD", 3, 3, date_time_add},
     {"DATETIMEBIN", 2, 4, date_time_bin},
@@ -470,7 +470,7 @@ constexpr Function kDateFunctions[] = {
 }  // namespace
 
 std::span<const Function> date_functions() {
-  return kDateFunctions;
+  return date_function_table;
 }
 
 }  // namespace octavo::query::sql

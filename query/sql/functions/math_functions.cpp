@@ -111,7 +111,7 @@ std::optional<std::int64_t> modulo(std::int64_t a, std::int64_t b) {
   return a % b;
 }
 
-constexpr Function kMathFunctions[] = {
+constexpr Function math_function_table[] = {
     {"ABS", 1, 1, of_one<[](double x) { return std::abs(x); }>},
     {"ACOS", 1, 1, of_one<[](double x) { return std::acos(x); }>},
     {"ASIN", 1, 1, of_one<[](double x) { return std::asin(x); }>},
@@ -153,7 +153,7 @@ constexpr Function kMathFunctions[] = {
 }  // namespace
 
 std::span<const Function> math_functions() {
-  return kMathFunctions;
+  return math_function_table;
 }
 
 }  // namespace octavo::query::sql

@@ -26,7 +26,7 @@ using GeoPolygon = bg::model::polygon<GeoPoint, false>;  // outer rings are coun
 using GeoMultiPolygon = bg::model::multi_polygon<GeoPolygon>;
 using Geometry = std::variant<GeoPoint, GeoLine, GeoPolygon, GeoMultiPolygon>;
 
-constexpr std::size_t kPointsMax = 4096;  // of one geometry: Azure Cosmos DB's limit for polygons
+constexpr std::size_t points_max = 4096;  // of one geometry: Azure Cosmos DB's limit for polygons
 
 /// Reads GeoJSON; if it is invalid, says why.
 class GeometryReader {
@@ -78,7 +78,7 @@ class GeometryReader {
   }
 
   bool read_point(const Value& value, GeoPoint& point) {
-    if (++points_ > kPointsMax || !evaluation_.step()) {
+    if (++points_ > points_max || !evaluation_.step()) {
       wrong("The geometry has too many positions.");
       return false;
     }
@@ -212,7 +212,7 @@ Value st_is_valid_detailed(Evaluation& evaluation, Arguments arguments) {
   return Value::object_of(members, valid ? 1 : 2);
 }
 
-constexpr Function kSpatialFunctions[] = {
+constexpr Function spatial_function_table[] = {
     {"ST_AREA", 1, 1, st_area},
     {"ST_DISTANCE", 2, 2, st_distance},
     {"ST_INTERSECTS", 2, 2, st_intersects},
@@ -224,7 +224,7 @@ constexpr Function kSpatialFunctions[] = {
 }  // namespace
 
 std::span<const Function> spatial_functions() {
-  return kSpatialFunctions;
+  return spatial_function_table;
 }
 
 }  // namespace octavo::query::sql

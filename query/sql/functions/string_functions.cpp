@@ -34,16 +34,16 @@ bool all_strings(Arguments arguments) {
 }
 
 // Unicode's tables take about ten times as long as a search.
-constexpr std::size_t kCasingWork = 16;
+constexpr std::size_t casing_work = 16;
 
 // Converts character by character, like Azure Cosmos DB: "ß" has no capital. The micro sign stays, although a Greek
 // capital mu would be its own.
 icu::UnicodeString in_capitals(const icu::UnicodeString& text) {
-  constexpr UChar32 kMicroSign = 0xB5;
+  constexpr UChar32 micro_sign = 0xB5;
   icu::UnicodeString result;
   for (int32_t at = 0; at < text.length(); at = text.moveIndex32(at, 1)) {
     const UChar32 character = text.char32At(at);
-    result.append(character == kMicroSign ? character : u_toupper(character));
+    result.append(character == micro_sign ? character : u_toupper(character));
   }
   return result;
 }
@@ -59,7 +59,7 @@ std::string with_case(Evaluation& evaluation, std::string_view text, Casing casi
     }
     return result;
   }
-  if (!evaluation.work(text.size() * kCasingWork)) return result;
+  if (!evaluation.work(text.size() * casing_work)) return result;
   auto utf16 = icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<int32_t>(text.size())));
   switch (casing) {
     case Casing::lower:
@@ -227,7 +227,7 @@ Value substring(Evaluation&, Arguments arguments) {
 
 // --- trim ---
 
-constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";
+constexpr std::string_view white_space = " \t\n\v\f\r";
 
 /// The characters of a text.
 class CharacterSet {
@@ -257,9 +257,9 @@ template <bool front, bool back>
 Value trim(Evaluation& evaluation, Arguments arguments) {
   if (!all_strings(arguments)) return {};
   std::string_view text = arguments[0].string();
-  const std::string_view characters = arguments.size() == 2 ? arguments[1].string() : kWhiteSpace;
+  const std::string_view characters = arguments.size() == 2 ? arguments[1].string() : white_space;
   HeldBytes held(evaluation);
-  if (!evaluation.work(characters.size() * kCasingWork) || !held.add(characters.size() * kCasingWork)) return {};
+  if (!evaluation.work(characters.size() * casing_work) || !held.add(characters.size() * casing_work)) return {};
   const CharacterSet set(characters);
   if constexpr (front) {
     while (!text.empty()) {
@@ -449,7 +449,7 @@ Value string_to_container(Evaluation& evaluation, Arguments arguments) {
   return value.type() == type ? value : Value();
 }
 
-constexpr Function kStringFunctions[] = {
+constexpr Function string_function_table[] = {
     {"CONCAT", 2, any_number, concat},
     {"CONTAINS", 2, 3, compare_text<contains_text>},
     {"CONTAINS_ALL_CI", 2, any_number, contains_parts<false, true>, true},
@@ -487,7 +487,7 @@ constexpr Function kStringFunctions[] = {
 }  // namespace
 
 std::span<const Function> string_functions() {
-  return kStringFunctions;
+  return string_function_table;
 }
 
 }  // namespace octavo::query::sql

@@ -42,7 +42,7 @@ Value document_id(Evaluation& evaluation, Arguments arguments) {
   return Value::of(static_cast<double>(evaluation.row.document().sequence));
 }
 
-constexpr Function kTypeFunctions[] = {
+constexpr Function type_function_table[] = {
     {"IS_ARRAY", 1, 1, is_type<Type::array>, true},
     {"IS_BOOL", 1, 1, is_type<Type::boolean>, true},
     {"IS_DEFINED", 1, 1, is_defined, true},
@@ -60,7 +60,7 @@ constexpr Function kTypeFunctions[] = {
 }  // namespace
 
 std::span<const Function> type_functions() {
-  return kTypeFunctions;
+  return type_function_table;
 }
 
 }  // namespace octavo::query::sql

@@ -16,9 +16,9 @@ namespace {
 namespace json = boost::json;
 
 // The client replaces this with its own condition.
-constexpr std::string_view kOrderFilter = "({documentdb-formattableorderbyquery-filter})";
+constexpr std::string_view order_filter = "({documentdb-formattableorderbyquery-filter})";
 // Maximum number of combinations of partition key values that are listed as separate ranges.
-constexpr std::size_t kRangesMax = 2'000;
+constexpr std::size_t ranges_max = 2'000;
 
 class PlanMaker {
  public:
@@ -94,7 +94,7 @@ json::array PlanMaker::make_ranges() {
     std::set<std::string> seen;
     std::erase_if(level.values, [&](const json::value& value) { return !seen.insert(json::serialize(value)).second; });
     combinations *= level.values.size();
-    if (combinations > kRangesMax) break;
+    if (combinations > ranges_max) break;
     levels.push_back(std::move(level));
   }
   json::array ranges;
@@ -243,7 +243,7 @@ std::string PlanMaker::rewrite_order() const {
   out += "] AS orderByItems, ";
   append_payload(out);
   out += " AS payload";
-  std::string filter(kOrderFilter);
+  std::string filter(order_filter);
   if (query_.selection == Query::Selection::value) {
     // An item without a value is no result, but without this condition it would be one without payload.
     filter.append(" AND IS_DEFINED(").append(text_of(*query_.items[0].expression)).append(")");

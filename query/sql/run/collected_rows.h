@@ -49,7 +49,7 @@ class CollectedRows {
   void add_distinct(const std::string& identity, CollectedRow row) {
     const auto [found, is_new] = distinct_.try_emplace(identity);
     if (is_new) {
-      bytes_ += identity.size() + size_of(row) + kMapBytes;
+      bytes_ += identity.size() + size_of(row) + map_bytes;
       found->second = std::move(row);
     } else if (row.key < found->second.key) {
       bytes_ = bytes_ - size_of(found->second) + size_of(row);
@@ -79,7 +79,7 @@ class CollectedRows {
     rows_.pop_back();
   }
 
-  static constexpr std::size_t kMapBytes = 64;
+  static constexpr std::size_t map_bytes = 64;
   static constexpr auto key_of = [](const CollectedRow& row) -> const std::string& { return row.key; };
   static std::size_t size_of(const CollectedRow& row) {
     return row.key.size() + row.text.size() + row.entry.size() + 8 * row.positions.size() + sizeof(CollectedRow);

@@ -11,16 +11,16 @@
 namespace octavo::query::sql {
 
 namespace {
-constexpr std::uint8_t kContinuationVersion = 1;
-constexpr std::uint8_t kContinuationVersionOfLongKeys = 2;
-constexpr std::uint8_t kContinuationVersionWithPartitionId = 3;
-constexpr std::uint8_t kContinuationVersionOfAll = 4;
-constexpr std::size_t kDigestBytes = 16;
+constexpr std::uint8_t continuation_version = 1;
+constexpr std::uint8_t continuation_version_of_long_keys = 2;
+constexpr std::uint8_t continuation_version_with_partition_id = 3;
+constexpr std::uint8_t continuation_version_of_all = 4;
+constexpr std::size_t digest_bytes = 16;
 }  // namespace
 
 std::string Continuation::digest_of(std::string_view key) {
   const auto digest = crypto::sha256(key);
-  return {digest.begin(), digest.begin() + kDigestBytes};
+  return {digest.begin(), digest.begin() + digest_bytes};
 }
 
 void Continuation::set_key(std::string whole, std::size_t bytes_max) {
@@ -34,16 +34,16 @@ void Continuation::set_key(std::string whole, std::size_t bytes_max) {
 
 std::string Continuation::encode() const {
   OCTAVO_ASSERT(positions.size() <= sql_joins_max + 1);
-  OCTAVO_ASSERT(digest.empty() || digest.size() == kDigestBytes);
+  OCTAVO_ASSERT(digest.empty() || digest.size() == digest_bytes);
   OCTAVO_ASSERT(partition_id_plus_one == 0 || has_whole_key());  // no version has both
   std::string bytes;
   ByteWriter writer(bytes);
   // Only plain results name a partition id, and only those in an order have long keys.
   const bool needs_all = spent > 0 || is_union_with_start();
-  const std::uint8_t version = !has_whole_key()             ? kContinuationVersionOfLongKeys
-                               : needs_all                  ? kContinuationVersionOfAll
-                               : partition_id_plus_one != 0 ? kContinuationVersionWithPartitionId
-                                                            : kContinuationVersion;
+  const std::uint8_t version = !has_whole_key()             ? continuation_version_of_long_keys
+                               : needs_all                  ? continuation_version_of_all
+                               : partition_id_plus_one != 0 ? continuation_version_with_partition_id
+                                                            : continuation_version;
   writer.u8(version);
   writer.u8(static_cast<std::uint8_t>(kind));
   for (int shift = 56; shift >= 0; shift -= 8) writer.u8(static_cast<std::uint8_t>(fingerprint >> shift));
@@ -54,13 +54,13 @@ std::string Continuation::encode() const {
   writer.sized_bytes(key);
   writer.varint(positions.size());
   for (const std::uint64_t position : positions) writer.varint(position);
-  if (has_start() || (version == kContinuationVersionOfAll && kind == Kind::combined)) writer.sized_bytes(start);
-  if (version == kContinuationVersionOfLongKeys) {
+  if (has_start() || (version == continuation_version_of_all && kind == Kind::combined)) writer.sized_bytes(start);
+  if (version == continuation_version_of_long_keys) {
     bytes += digest;
     writer.varint(same_beginning);
-  } else if (version != kContinuationVersion) {
+  } else if (version != continuation_version) {
     writer.varint(partition_id_plus_one);
-    if (version == kContinuationVersionOfAll) writer.varint(spent);
+    if (version == continuation_version_of_all) writer.varint(spent);
   }
   return seal_token(std::move(bytes));
 }
@@ -70,7 +70,7 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
   if (!bytes) return std::nullopt;
   ByteReader reader(*bytes);
   const std::uint8_t version = reader.u8();
-  if (version < kContinuationVersion || version > kContinuationVersionOfAll) return std::nullopt;
+  if (version < continuation_version || version > continuation_version_of_all) return std::nullopt;
   Continuation result;
   result.kind = static_cast<Kind>(reader.u8());
   switch (result.kind) {
@@ -95,19 +95,19 @@ std::optional<Continuation> Continuation::decode(std::string_view text) {
   const std::uint64_t count = reader.varint();
   if (!reader.ok() || count > sql_joins_max + 1) return std::nullopt;
   for (std::uint64_t i = 0; i < count; ++i) result.positions.push_back(reader.varint());
-  if (result.has_start() || (version == kContinuationVersionOfAll && result.kind == Kind::combined)) {
+  if (result.has_start() || (version == continuation_version_of_all && result.kind == Kind::combined)) {
     result.start = reader.sized_bytes();
   }
-  if (version == kContinuationVersionOfLongKeys) {
+  if (version == continuation_version_of_long_keys) {
     if (!result.names_row()) return std::nullopt;
-    result.digest = reader.bytes(kDigestBytes);
+    result.digest = reader.bytes(digest_bytes);
     result.same_beginning = reader.varint();
   }
-  if (version == kContinuationVersionWithPartitionId) {
+  if (version == continuation_version_with_partition_id) {
     result.partition_id_plus_one = reader.varint();
     if (result.partition_id_plus_one == 0) return std::nullopt;
   }
-  if (version == kContinuationVersionOfAll) {
+  if (version == continuation_version_of_all) {
     result.partition_id_plus_one = reader.varint();
     result.spent = reader.varint();
   }

@@ -11,7 +11,7 @@ namespace {
 namespace json = boost::json;
 
 // Limit of paths in one suggested composite index: one with more is rarely worthwhile.
-constexpr std::size_t kCompositePathsMax = 8;
+constexpr std::size_t composite_paths_max = 8;
 
 std::string path_text(const FieldPath& path) {
   std::string text;
@@ -76,7 +76,7 @@ std::vector<OrderedField> useful_composite(const SqlConstraints& constraints) {
   } else {
     fields.insert(fields.end(), constraints.sort.begin(), constraints.sort.end());
   }
-  if (fields.size() < 2 || fields.size() > kCompositePathsMax) fields.clear();
+  if (fields.size() < 2 || fields.size() > composite_paths_max) fields.clear();
   return fields;
 }
 

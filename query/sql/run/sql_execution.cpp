@@ -13,9 +13,9 @@ namespace octavo::query::sql {
 namespace {
 
 // How much longer than its budget a first slice may take for its last row.
-constexpr std::chrono::milliseconds kFirstSliceGrace{8};
+constexpr std::chrono::milliseconds first_slice_grace{8};
 // Up to this many rows of previous pages are kept instead of walking over them again.
-constexpr std::uint64_t kRowsHeldMax = 16;
+constexpr std::uint64_t rows_held_max = 16;
 
 // Walking up, the entries after a key begin at the key followed by the lowest byte.
 std::string after(std::string_view key) {
@@ -67,7 +67,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   prepare_collection();
   rows_wanted_ = rows_left();
   const bool keeps_all = mode_ == Mode::distinct || (mode_ == Mode::grouping && keeps_all_groups());
-  looks_for_resume_key_ = !resume_digest_.empty() && !keeps_all && resume_count_ > kRowsHeldMax;
+  looks_for_resume_key_ = !resume_digest_.empty() && !keeps_all && resume_count_ > rows_held_max;
 }
 
 bool SqlExecution::Implementation::keeps_all_groups() const {
@@ -85,9 +85,9 @@ void SqlExecution::Implementation::prepare_collection() {
   if (!resume_digest_.empty()) wanted = add_saturated(wanted, resume_count_);
   // A walk in runs collects rows of the page until there are enough, which may be any number. A sort that replaces a
   // walk must not need more memory than that.
-  constexpr std::size_t kPagesHeld = 2;
+  constexpr std::size_t pages_held = 2;
   collected_ = reads_in_runs_ || is_left()
-                   ? CollectedRows(static_cast<std::size_t>(wanted), kPagesHeld * options_.page_bytes_max)
+                   ? CollectedRows(static_cast<std::size_t>(wanted), pages_held * options_.page_bytes_max)
                    : CollectedRows(static_cast<std::size_t>(wanted));
   if (mode_ == Mode::grouping) groups_ = std::make_unique<Groups>(program());
   if (!keeps_all_groups()) groups_max_ = static_cast<std::size_t>(wanted);
@@ -139,9 +139,9 @@ void SqlExecution::Implementation::go_to_start(const Continuation& continuation)
 
 // Combinations of a JOIN are begun on a worker, and cannot be begun again.
 std::chrono::steady_clock::time_point SqlExecution::Implementation::interrupt_time() {
-  constexpr auto kNever = std::chrono::steady_clock::time_point::max();
+  constexpr auto never = std::chrono::steady_clock::time_point::max();
   const bool first = std::exchange(first_slice_, false);
-  return first && program().sources.empty() && until_ != kNever ? until_ + kFirstSliceGrace : kNever;
+  return first && program().sources.empty() && until_ != never ? until_ + first_slice_grace : never;
 }
 
 // A query of one physical partition is valid only while the partition exists: see is_in_scope.

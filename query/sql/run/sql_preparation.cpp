@@ -15,11 +15,11 @@ namespace octavo::query::sql {
 namespace {
 
 // How long a query waits for an index that is being built.
-constexpr std::chrono::seconds kSqlBuildPatience{2};
+constexpr std::chrono::seconds sql_build_patience{2};
 // Assumed number of rows that are wanted if the query does not limit them.
-constexpr std::uint64_t kRowsWanted = 100;
+constexpr std::uint64_t rows_wanted = 100;
 // For queries that need all rows: so many that no walk is expected to end before.
-constexpr std::uint64_t kAllRows = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t all_rows = std::numeric_limits<std::uint32_t>::max();
 
 std::unexpected<Error> invalid_continuation(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), "invalid_continuation");
@@ -55,13 +55,13 @@ PlanRequest request_for(const SqlQuery& query, const SqlConstraints& constraints
   if (!collects_results(query) && !sorted_before) request.sort = constraints.sort;
   request.sort_is_ordinal = constraints.sort_is_ordinal;
   request.sort_keeps_missing = request.sort.size() > 1;  // a single sort field leaves out items without it
-  request.matches_needed = kAllRows;
+  request.matches_needed = all_rows;
   if (collects_results(query) || (query.is_ordered() && request.sort.empty())) return request;
   // A query with neither a limit nor an order takes all rows, page by page.
   const Program& program = query.program();
   constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
   const bool takes_all = !query.is_ordered() && program.limit == no_limit;
-  const std::uint64_t rows = takes_all ? kAllRows : std::min(program.limit, kRowsWanted);
+  const std::uint64_t rows = takes_all ? all_rows : std::min(program.limit, rows_wanted);
   request.matches_needed = program.offset > no_limit - rows ? no_limit : program.offset + rows;
   return request;
 }
@@ -194,7 +194,7 @@ bool fall_back(PlanningTask& task) {
   task.planner_scope.pinned.reset();
   task.planner_scope.pinned_side.reset();
   task.request.sort.clear();
-  task.request.matches_needed = kAllRows;
+  task.request.matches_needed = all_rows;
   return true;
 }
 
@@ -282,7 +282,7 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(MangoIndexes& ind
       if (planning.explain) prepared.candidates = std::move(planned->candidates);
       break;
     }
-    const BuildPatience patience{.time = kSqlBuildPatience};
+    const BuildPatience patience{.time = sql_build_patience};
     OCTAVO_CO_TRY_VOID(co_await wait_until_built(indexes, *waiting, patience, catalog, planner_scope));
   }
   OCTAVO_CO_TRY_VOID(finish_planning(task, catalog->generation));
@@ -322,7 +322,7 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr quer
 
 std::shared_ptr<const PreparedSql> find_prepared_sql(MangoIndexes& indexes, std::string_view request,
                                                      const std::string& partition_key) {
-  if (request.size() >= QueryCache::kTextBytesMax) return nullptr;
+  if (request.size() >= QueryCache::text_bytes_max) return nullptr;
   const auto catalog = indexes.catalog();
   if (!catalog) return nullptr;
   auto known = std::dynamic_pointer_cast<const PreparedSql>(indexes.cache().find(request, (*catalog)->generation));

@@ -15,9 +15,9 @@ namespace octavo::query::sql {
 namespace {
 
 // In longer documents, finding the properties is faster than checking that everything is plain.
-constexpr std::size_t kPlainBytesMax = 2048;
+constexpr std::size_t plain_bytes_max = 2048;
 // Minimum number of keys examined beyond those of a full page before the page says that rows may follow.
-constexpr std::uint64_t kLookAheadKeys = 1000;
+constexpr std::uint64_t look_ahead_keys = 1000;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ bool SqlExecution::Implementation::where_is_known() const {
   const std::string_view body = evaluation_.row.document().body;
   if (!is_changed_ && plan_ == 0) {  // the first plan's index describes the stored document
     if (prepared_->where_holds == WhereHolds::of_all) return true;
-    if (prepared_->where_holds == WhereHolds::of_plain_strings && body.size() <= kPlainBytesMax &&
+    if (prepared_->where_holds == WhereHolds::of_plain_strings && body.size() <= plain_bytes_max &&
         has_plain_strings(body)) {
       return true;
     }
@@ -87,7 +87,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::s
   // Clients send another request if there is a continuation, and some never stop. Looking ahead costs no more than the
   // page did.
   looks_ahead_ = true;
-  look_ahead_end_ = 2 * statistics_.keys_examined + kLookAheadKeys;
+  look_ahead_end_ = 2 * statistics_.keys_examined + look_ahead_keys;
   finished_ = false;
   return Flow::next;
 }

@@ -17,8 +17,8 @@ namespace octavo::query::sql {
 namespace {
 
 // First bytes of the keys of rows that an index had which is gone, and of those that were to be read after it.
-constexpr char kWithinPart = '\1';
-constexpr char kAfterPart = '\2';
+constexpr char within_part = '\1';
+constexpr char after_part = '\2';
 
 }  // namespace
 
@@ -173,12 +173,12 @@ bool SqlExecution::Implementation::stop_sorting() {
 // Resumes after an entry of an index that no longer exists or was left, among rows that are sorted like its entries.
 void SqlExecution::Implementation::resume_behind_entry(std::string_view entry,
                                                        std::span<const std::uint64_t> positions) {
-  constexpr char kAfterPositions = '\xFF';
+  constexpr char after_positions = '\xFF';
   sort_key_.clear();
-  if (prepared_->gone_index && prepared_->gone_index->is_part()) sort_key_ += kWithinPart;
+  if (prepared_->gone_index && prepared_->gone_index->is_part()) sort_key_ += within_part;
   append_entry_key(entry);
   append_positions(positions);
-  if (positions.empty()) sort_key_ += kAfterPositions;
+  if (positions.empty()) sort_key_ += after_positions;
   resume_key_ = sort_key_;
   has_resume_key_ = true;
 }
@@ -199,7 +199,7 @@ bool SqlExecution::Implementation::make_entry_key() {
     const auto part = part_of_gone_index(document, *root);
     if (!part || *part == Part::before) return false;
     const bool is_within = *part == Part::within && entry;
-    sort_key_ += is_within ? kWithinPart : kAfterPart;
+    sort_key_ += is_within ? within_part : after_part;
     append_entry_key(is_within ? std::string_view(*entry) : document.id);
   }
   append_positions(from_.positions());

@@ -10,7 +10,7 @@ namespace octavo::query::sql {
 namespace {
 
 // Combinations of a JOIN between two readings of the clock.
-constexpr std::size_t kCombinationsBetweenLooks = 64;
+constexpr std::size_t combinations_between_looks = 64;
 
 }  // namespace
 
@@ -126,7 +126,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
     if (evaluation_.failed() || flow == Flow::finished) return evaluated(flow);
     evaluation_.begin_item();
     ++taken;
-    const bool late = taken % kCombinationsBetweenLooks == 0 &&
+    const bool late = taken % combinations_between_looks == 0 &&
                       until_ != std::chrono::steady_clock::time_point::max() &&
                       std::chrono::steady_clock::now() >= until_;
     if (late || is_enough()) {

@@ -17,7 +17,7 @@ struct BinaryOperator {
   SqlOperator op;
   int precedence;
 };
-constexpr BinaryOperator kBinaryOperators[] = {
+constexpr BinaryOperator binary_operators[] = {
     {"||", SqlOperator::concat, 1},
     {"|", SqlOperator::bit_or, 2},
     {"^", SqlOperator::bit_xor, 3},
@@ -185,8 +185,8 @@ Parsed<ExpressionPtr> Parser::parse_binary(int precedence_min) {
   const std::size_t start = current().location.start;
   OCTAVO_TRY(auto left, parse_unary());
   while (current().kind == TokenKind::symbol) {
-    const auto* found = std::ranges::find(kBinaryOperators, current().raw, &BinaryOperator::symbol);
-    if (found == std::end(kBinaryOperators) || found->precedence < precedence_min) break;
+    const auto* found = std::ranges::find(binary_operators, current().raw, &BinaryOperator::symbol);
+    if (found == std::end(binary_operators) || found->precedence < precedence_min) break;
     auto binary = make(ExpressionKind::binary);
     binary->op = found->op;
     take();

@@ -21,7 +21,7 @@ struct KeywordName {
   Keyword keyword;
 };
 // Sorted by name.
-constexpr std::array kKeywords{
+constexpr std::array keywords{
     KeywordName{"all", Keyword::k_all},
     KeywordName{"and", Keyword::k_and},
     KeywordName{"array", Keyword::k_array},
@@ -58,10 +58,10 @@ constexpr std::array kKeywords{
     KeywordName{"value", Keyword::k_value},
     KeywordName{"where", Keyword::k_where},
 };
-constexpr std::size_t kKeywordBytesMax = 9;
+constexpr std::size_t keyword_bytes_max = 9;
 
 // The longest symbols come first.
-constexpr std::array<std::string_view, 29> kSymbols{
+constexpr std::array<std::string_view, 29> symbols{
     ">>>", "<=", ">=", "!=", "<>", "||", "??", "<<", ">>", "+", "-", "*", "/", "%", "&",
     "|",   "^",  "~",  "=",  "<",  ">",  "?",  ":",  ",",  ".", "(", ")", "[", "]",
 };
@@ -158,7 +158,7 @@ class Lexer {
       ++at_;
       return {};
     }
-    for (const std::string_view symbol : kSymbols) {
+    for (const std::string_view symbol : symbols) {
       if (!text_.substr(at_).starts_with(symbol)) continue;
       at_ += symbol.size();
       return {};
@@ -194,8 +194,8 @@ class Lexer {
     if (is_name_part(peek())) return bad_number(start);
     // Numbers out of range become the largest double, as in documents and parameters.
     const std::string spelled(text_.substr(start, at_ - start));
-    constexpr double kLargest = std::numeric_limits<double>::max();
-    token.number = std::min(std::strtod(spelled.c_str(), nullptr), kLargest);
+    constexpr double largest = std::numeric_limits<double>::max();
+    token.number = std::min(std::strtod(spelled.c_str(), nullptr), largest);
     return {};
   }
 
@@ -250,14 +250,14 @@ class Lexer {
 }  // namespace
 
 Keyword keyword_of(std::string_view name) {
-  if (name.size() > kKeywordBytesMax) return Keyword::none;
-  std::array<char, kKeywordBytesMax> lower{};
+  if (name.size() > keyword_bytes_max) return Keyword::none;
+  std::array<char, keyword_bytes_max> lower{};
   for (std::size_t i = 0; i < name.size(); ++i) {
     lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? static_cast<char>(name[i] | 0x20) : name[i];
   }
   const std::string_view folded(lower.data(), name.size());
-  const auto found = std::ranges::lower_bound(kKeywords, folded, {}, &KeywordName::name);
-  return found != kKeywords.end() && found->name == folded ? found->keyword : Keyword::none;
+  const auto found = std::ranges::lower_bound(keywords, folded, {}, &KeywordName::name);
+  return found != keywords.end() && found->name == folded ? found->keyword : Keyword::none;
 }
 
 std::expected<std::vector<Token>, SqlError> tokenize(std::string_view text) {

@@ -11,22 +11,22 @@ namespace {
 
 // Sanitizers keep shadow memory of what is mapped, and need most of the address space themselves.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
+constexpr bool sanitized = true;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-constexpr bool kSanitized = true;
+constexpr bool sanitized = true;
 #else
-constexpr bool kSanitized = false;
+constexpr bool sanitized = false;
 #endif
 #else
-constexpr bool kSanitized = false;
+constexpr bool sanitized = false;
 #endif
 
-constexpr std::uint64_t kReservedBytes = kSanitized ? 1ULL << 30 : 64ULL << 30;
-constexpr std::uint64_t kFileMultiple = 4;
+constexpr std::uint64_t reservation_bytes_min = sanitized ? 1ULL << 30 : 64ULL << 30;
+constexpr std::uint64_t file_multiple = 4;
 /// No single map takes more than this share of the remaining space, so that later maps always find some.
-constexpr std::uint64_t kShareOfRemaining = 16;
-constexpr std::uint64_t kUsualAddressSpaceBytes = 1ULL << 47;
+constexpr std::uint64_t share_of_remaining = 16;
+constexpr std::uint64_t usual_address_space_bytes = 1ULL << 47;
 
 std::atomic<std::uint64_t> reserved_bytes{0};
 
@@ -35,7 +35,7 @@ std::atomic<std::uint64_t> reserved_bytes{0};
 std::uint64_t budget_bytes() {
   static const std::uint64_t budget = [] {
     const std::uint64_t highest = ::getauxval(AT_EXECFN);
-    return (highest == 0 ? kUsualAddressSpaceBytes : std::bit_ceil(highest)) / 2;
+    return (highest == 0 ? usual_address_space_bytes : std::bit_ceil(highest)) / 2;
   }();
   return budget;
 }
@@ -51,8 +51,8 @@ std::uint64_t map_bytes_to_reserve(std::uint64_t file_bytes, std::uint64_t neede
   if (is_address_space_limited()) return needed;
   const std::uint64_t budget = budget_bytes();
   const std::uint64_t remaining = budget - std::min(budget, reserved_bytes.load(std::memory_order_relaxed));
-  const std::uint64_t wanted = std::max(kReservedBytes, kFileMultiple * file_bytes);
-  return std::max(needed, std::min(wanted, remaining / kShareOfRemaining));
+  const std::uint64_t wanted = std::max(reservation_bytes_min, file_multiple * file_bytes);
+  return std::max(needed, std::min(wanted, remaining / share_of_remaining));
 }
 
 void take_address_space(std::uint64_t bytes) {

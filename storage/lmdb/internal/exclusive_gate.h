@@ -11,7 +11,7 @@
 namespace octavo::storage {
 
 /// How long to sleep between two checks of a wait. Waits are rare and usually end within milliseconds.
-inline constexpr std::chrono::microseconds kGatePause{100};
+inline constexpr std::chrono::microseconds gate_pause{100};
 
 inline std::uint64_t steady_now_ms() {
   using namespace std::chrono;
@@ -24,26 +24,26 @@ inline std::unexpected<Error> gate_stays_closed() {
 }
 
 /// If alone(), holds the store exclusively: no reader is inside while this lives. Waits at most `patience` for
-/// readers to leave, and at most kGatePatience for another exclusive holder.
+/// readers to leave, and at most gate_patience for another exclusive holder.
 class Store::ExclusiveGate {
  public:
   ExclusiveGate(Store& store, std::chrono::milliseconds patience)
       : store_(store), lock_(store.gate_mutex_, std::defer_lock) {
     using Clock = std::chrono::steady_clock;
     // Not a timed mutex: ThreadSanitizer does not know every library's timed mutexes.
-    for (const auto deadline = Clock::now() + kGatePatience; !lock_.try_lock();) {
+    for (const auto deadline = Clock::now() + gate_patience; !lock_.try_lock();) {
       if (Clock::now() >= deadline) return;
-      std::this_thread::sleep_for(kGatePause);
+      std::this_thread::sleep_for(gate_pause);
     }
     store_.gate_closed_.store(true, std::memory_order_seq_cst);
     const auto deadline = Clock::now() + patience;
-    for (std::size_t i = 0; i < kReaderSlots; ++i) {
+    for (std::size_t i = 0; i < reader_slots; ++i) {
       for (int looks = 0; store_.slots_[i].active.load(std::memory_order_seq_cst) != 0; ++looks) {
         if (Clock::now() >= deadline) return;
-        if (looks < kLooksBeforeSleep) {
+        if (looks < looks_before_sleep) {
           std::this_thread::yield();
         } else {
-          std::this_thread::sleep_for(kGatePause);
+          std::this_thread::sleep_for(gate_pause);
         }
       }
     }
@@ -55,7 +55,7 @@ class Store::ExclusiveGate {
   bool alone() const { return alone_; }
 
  private:
-  static constexpr int kLooksBeforeSleep = 1000;
+  static constexpr int looks_before_sleep = 1000;
 
   Store& store_;
   std::unique_lock<std::mutex> lock_;
@@ -63,7 +63,7 @@ class Store::ExclusiveGate {
 };
 
 /// One thread's stay in the store, in its reader slot; the store is not closed or remapped meanwhile. Not
-/// inside() if the gate did not open within kGatePatience.
+/// inside() if the gate did not open within gate_patience.
 class Store::Stay {
  public:
   explicit Stay(Store& store) : store_(&store), slot_(store.enter()) {}

@@ -15,11 +15,11 @@
 namespace octavo::storage {
 namespace {
 
-constexpr const char* kPagesFile = "data.mdb";
-constexpr std::uint16_t kIntegerKeys = 8;  // flag of the tree of free pages
-constexpr std::uint16_t kDepthMax = 32;    // LMDB's cursors go no deeper
-constexpr std::string_view kFreeTree = "free pages";
-constexpr std::string_view kMainTree = "tree of trees";
+constexpr const char* pages_file = "data.mdb";
+constexpr std::uint16_t integer_keys_flag = 8;  // flag of the tree of free pages
+constexpr std::uint16_t tree_depth_max = 32;    // LMDB's cursors go no deeper
+constexpr std::string_view free_tree = "free pages";
+constexpr std::string_view main_tree = "tree of trees";
 
 std::unexpected<Error> unsound(std::string reason) {
   return fail(ErrorCode::corrupted, std::move(reason));
@@ -33,9 +33,9 @@ std::uint64_t read_native_u64(std::string_view bytes, std::size_t index) {
 
 /// Checks a tree's record by itself, without reading its pages.
 Expected<void> check_record(std::string_view name, const PageTree& tree) {
-  const std::uint16_t flags = name == kFreeTree ? kIntegerKeys : 0;
+  const std::uint16_t flags = name == free_tree ? integer_keys_flag : 0;
   if (tree.flags != flags) return unsound(fmt::format("tree '{}': has flags {:#x}", name, tree.flags));
-  if (tree.depth > kDepthMax || tree.empty() != (tree.depth == 0)) {
+  if (tree.depth > tree_depth_max || tree.empty() != (tree.depth == 0)) {
     return unsound(fmt::format("tree '{}': has depth {}", name, tree.depth));
   }
   if (tree.empty() && (tree.branch_pages | tree.leaf_pages | tree.overflow_pages | tree.entries) != 0) {
@@ -46,7 +46,7 @@ Expected<void> check_record(std::string_view name, const PageTree& tree) {
 
 /// LMDB ends the process at a branch page with one key, except among the free pages.
 Expected<void> check_branch(std::string_view name, const TreePage& page, std::uint64_t number) {
-  if (page.is_leaf() || page.count() > 1 || name == kFreeTree) return {};
+  if (page.is_leaf() || page.count() > 1 || name == free_tree) return {};
   return unsound(fmt::format("page {}: has one key only", number));
 }
 
@@ -111,7 +111,7 @@ Expected<std::vector<std::uint64_t>> free_pages_of(const PageFile& file, const T
 Expected<void> check_length(const PageFile& file) {
   if (file.pages() > file.meta().last_page) return {};
   std::vector<std::uint64_t> missing;
-  OCTAVO_TRY_VOID(walk_leaves(file, kFreeTree, file.meta().free, [&](const TreePage::Node& node) -> Expected<void> {
+  OCTAVO_TRY_VOID(walk_leaves(file, free_tree, file.meta().free, [&](const TreePage::Node& node) -> Expected<void> {
     OCTAVO_TRY(const auto numbers, free_pages_of(file, node));
     for (const std::uint64_t number : numbers) {
       if (number >= file.pages()) missing.push_back(number);
@@ -141,10 +141,10 @@ Expected<void> check_root(const PageFile& file, std::string_view name, const Pag
 
 Expected<void> check_all_roots(const PageFile& file, std::span<const std::string> trees) {
   const PageTree& main = file.meta().main;
-  OCTAVO_TRY_VOID(check_root(file, kFreeTree, file.meta().free));
-  OCTAVO_TRY_VOID(check_root(file, kMainTree, main));
+  OCTAVO_TRY_VOID(check_root(file, free_tree, file.meta().free));
+  OCTAVO_TRY_VOID(check_root(file, main_tree, main));
   if (main.entries > trees.size()) return unsound(fmt::format("it has {} trees", main.entries));
-  OCTAVO_TRY_VOID(walk_leaves(file, kMainTree, main, [&](const TreePage::Node& node) -> Expected<void> {
+  OCTAVO_TRY_VOID(walk_leaves(file, main_tree, main, [&](const TreePage::Node& node) -> Expected<void> {
     if (!node.is_tree) return unsound("tree of trees: a row is no tree");
     // If a tree has another name, LMDB would create the expected one, empty.
     if (std::ranges::find(trees, node.key) == trees.end()) {
@@ -165,8 +165,8 @@ class PageChecker {
     const MetaPage& meta = file_.meta();
     seen_[0] = seen_[1] = true;
     check_metas();
-    check_tree(kFreeTree, meta.free, [&](const TreePage::Node& node) { take_free_pages(node); });
-    check_tree(kMainTree, meta.main, [&](const TreePage::Node& node) {
+    check_tree(free_tree, meta.free, [&](const TreePage::Node& node) { take_free_pages(node); });
+    check_tree(main_tree, meta.main, [&](const TreePage::Node& node) {
       if (!node.is_tree) {
         problem(fmt::format("tree of trees: row '{}' is no tree", node.key));
         return;
@@ -211,7 +211,7 @@ class PageChecker {
       return;
     }
     if (tree.empty()) return;
-    Walk walk{name, name == kFreeTree, tree.depth, {}, visit};
+    Walk walk{name, name == free_tree, tree.depth, {}, visit};
     check_page(walk, tree.root, 1, {});
     const auto compare = [&](std::string_view what, std::uint64_t counted, std::uint64_t recorded) {
       if (counted != recorded)
@@ -305,7 +305,7 @@ class PageChecker {
       problem(numbers.error().reason);
       return;
     }
-    for (const std::uint64_t number : *numbers) take(kFreeTree, number);
+    for (const std::uint64_t number : *numbers) take(free_tree, number);
   }
 
   void check_unaccounted() {
@@ -327,7 +327,7 @@ class PageChecker {
 }  // namespace
 
 Expected<void> check_roots(const std::filesystem::path& folder, std::span<const std::string> trees) {
-  const std::filesystem::path path = folder / kPagesFile;
+  const std::filesystem::path path = folder / pages_file;
   const auto file = PageFile::open(path);
   const auto checked = file ? check_all_roots(*file, trees) : std::unexpected(file.error());
   if (checked || checked.error().code == ErrorCode::overloaded) return checked;
@@ -335,7 +335,7 @@ Expected<void> check_roots(const std::filesystem::path& folder, std::span<const 
 }
 
 void check_store(const std::filesystem::path& folder, std::string_view label, CheckReport& report) {
-  const auto file = PageFile::open(folder / kPagesFile);
+  const auto file = PageFile::open(folder / pages_file);
   if (!file) {
     report.add(fmt::format("{}{}", label, file.error().reason));
     return;

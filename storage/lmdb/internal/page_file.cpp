@@ -16,16 +16,16 @@
 namespace octavo::storage {
 namespace {
 
-constexpr std::size_t kPageHeaderBytes = 16;
-constexpr std::size_t kMetaBytes = kPageHeaderBytes + 24 + 2 * PageTree::kBytes + 16;
-constexpr std::size_t kNodeHeaderBytes = 8;
-constexpr std::size_t kKeyBytesMax = 511;
-constexpr std::size_t kPageBytesMin = 512;
-constexpr std::size_t kPageBytesMax = 32 * 1024;  // offsets within a page have 16 bits
-constexpr std::uint32_t kLmdbMagic = 0xBEEFC0DE;
-constexpr std::uint32_t kPageFormatVersion = 1;
-constexpr std::uint16_t kBranchPage = 1, kLeafPage = 2, kOverflowPage = 4, kMetaPage = 8;
-constexpr std::uint16_t kValueOverflows = 1, kValueIsTree = 2;
+constexpr std::size_t page_header_bytes = 16;
+constexpr std::size_t meta_bytes = page_header_bytes + 24 + 2 * PageTree::stored_bytes + 16;
+constexpr std::size_t node_header_bytes = 8;
+constexpr std::size_t key_bytes_max = 511;
+constexpr std::size_t page_bytes_min = 512;
+constexpr std::size_t page_bytes_max = 32 * 1024;  // offsets within a page have 16 bits
+constexpr std::uint32_t lmdb_magic = 0xBEEFC0DE;
+constexpr std::uint32_t page_format_version = 1;
+constexpr std::uint16_t branch_page = 1, leaf_page = 2, overflow_page = 4, meta_page = 8;
+constexpr std::uint16_t value_overflows = 1, value_is_tree = 2;
 
 template <class Integer>
 Integer read_integer(std::string_view bytes, std::size_t at) {
@@ -55,22 +55,22 @@ Error system_error(int code) {
 
 MetaPage meta_of(std::string_view page) {
   MetaPage meta;
-  meta.address = read_integer<std::uint64_t>(page, kPageHeaderBytes + 8);
-  meta.map_bytes = read_integer<std::uint64_t>(page, kPageHeaderBytes + 16);
-  meta.free = PageTree::read(page.substr(kPageHeaderBytes + 24));
-  meta.main = PageTree::read(page.substr(kPageHeaderBytes + 24 + PageTree::kBytes));
-  meta.last_page = read_integer<std::uint64_t>(page, kMetaBytes - 16);
-  meta.transaction = read_integer<std::uint64_t>(page, kMetaBytes - 8);
+  meta.address = read_integer<std::uint64_t>(page, page_header_bytes + 8);
+  meta.map_bytes = read_integer<std::uint64_t>(page, page_header_bytes + 16);
+  meta.free = PageTree::read(page.substr(page_header_bytes + 24));
+  meta.main = PageTree::read(page.substr(page_header_bytes + 24 + PageTree::stored_bytes));
+  meta.last_page = read_integer<std::uint64_t>(page, meta_bytes - 16);
+  meta.transaction = read_integer<std::uint64_t>(page, meta_bytes - 8);
   return meta;
 }
 
 Expected<void> check_meta(std::string_view page, std::uint64_t number) {
-  if (number_of(page) != number || flags_of(page) != kMetaPage) return damaged("page {}: is no meta page", number);
-  if (read_integer<std::uint32_t>(page, kPageHeaderBytes) != kLmdbMagic)
+  if (number_of(page) != number || flags_of(page) != meta_page) return damaged("page {}: is no meta page", number);
+  if (read_integer<std::uint32_t>(page, page_header_bytes) != lmdb_magic)
     return damaged("page {}: is not LMDB's", number);
-  const auto version = read_integer<std::uint32_t>(page, kPageHeaderBytes + 4);
-  if (version != kPageFormatVersion) return damaged("page {}: has format version {}", number, version);
-  if (read_integer<std::uint64_t>(page, kPageHeaderBytes + 8) != 0)
+  const auto version = read_integer<std::uint32_t>(page, page_header_bytes + 4);
+  if (version != page_format_version) return damaged("page {}: has format version {}", number, version);
+  if (read_integer<std::uint64_t>(page, page_header_bytes + 8) != 0)
     return damaged("page {}: names a fixed address", number);
   return {};
 }
@@ -93,41 +93,41 @@ PageTree PageTree::read(std::string_view bytes) {
 Expected<TreePage> TreePage::check(std::string_view bytes, std::uint64_t number) {
   if (number_of(bytes) != number) return damaged("page {}: says that it is page {}", number, number_of(bytes));
   const std::uint16_t flags = flags_of(bytes);
-  if (flags != kBranchPage && flags != kLeafPage)
+  if (flags != branch_page && flags != leaf_page)
     return damaged("page {}: is no page of a tree (flags {:#x})", number, flags);
   const std::size_t lower = read_integer<std::uint16_t>(bytes, 12);
   const std::size_t upper = read_integer<std::uint16_t>(bytes, 14);
-  if (lower < kPageHeaderBytes || lower % 2 != 0 || upper < lower || upper > bytes.size()) {
+  if (lower < page_header_bytes || lower % 2 != 0 || upper < lower || upper > bytes.size()) {
     return damaged("page {}: its free space from {} to {} is impossible", number, lower, upper);
   }
   TreePage page;
   page.bytes_ = bytes;
-  page.leaf_ = flags == kLeafPage;
-  page.count_ = (lower - kPageHeaderBytes) / 2;
+  page.leaf_ = flags == leaf_page;
+  page.count_ = (lower - page_header_bytes) / 2;
   if (page.count_ == 0) return damaged("page {}: has no keys", number);
 
   // Nodes lie next to each other, in any order, from `upper` to the end of the page.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> extents;
   extents.reserve(page.count_);
   for (std::size_t i = 0; i < page.count_; ++i) {
-    const std::size_t at = read_integer<std::uint16_t>(bytes, kPageHeaderBytes + 2 * i);
-    if (at < upper || at % 2 != 0 || at + kNodeHeaderBytes > bytes.size()) {
+    const std::size_t at = read_integer<std::uint16_t>(bytes, page_header_bytes + 2 * i);
+    if (at < upper || at % 2 != 0 || at + node_header_bytes > bytes.size()) {
       return damaged("page {}: entry {} lies outside of the page", number, i);
     }
     const std::size_t key_size = read_integer<std::uint16_t>(bytes, at + 6);
     const std::uint16_t node_flags = read_integer<std::uint16_t>(bytes, at + 4);
-    std::size_t size = kNodeHeaderBytes + key_size;
-    if (key_size > kKeyBytesMax) return damaged("page {}: entry {} has a key of {} bytes", number, i, key_size);
+    std::size_t size = node_header_bytes + key_size;
+    if (key_size > key_bytes_max) return damaged("page {}: entry {} has a key of {} bytes", number, i, key_size);
     if (page.leaf_) {
       const std::size_t value_bytes =
           read_integer<std::uint16_t>(bytes, at) | std::size_t{read_integer<std::uint16_t>(bytes, at + 2)} << 16;
-      if (node_flags != 0 && node_flags != kValueOverflows && node_flags != kValueIsTree) {
+      if (node_flags != 0 && node_flags != value_overflows && node_flags != value_is_tree) {
         return damaged("page {}: entry {} has flags {:#x}", number, i, node_flags);
       }
-      if (node_flags == kValueIsTree && value_bytes != PageTree::kBytes) {
+      if (node_flags == value_is_tree && value_bytes != PageTree::stored_bytes) {
         return damaged("page {}: entry {} is a tree of {} bytes", number, i, value_bytes);
       }
-      size += node_flags == kValueOverflows ? sizeof(std::uint64_t) : value_bytes;
+      size += node_flags == value_overflows ? sizeof(std::uint64_t) : value_bytes;
     }
     if ((page.leaf_ || i > 0) && key_size == 0) return damaged("page {}: entry {} has no key", number, i);
     if (size > bytes.size() - at) return damaged("page {}: entry {} ends outside of the page", number, i);
@@ -144,24 +144,24 @@ Expected<TreePage> TreePage::check(std::string_view bytes, std::uint64_t number)
 }
 
 TreePage::Node TreePage::node(std::size_t index) const {
-  const std::size_t at = read_integer<std::uint16_t>(bytes_, kPageHeaderBytes + 2 * index);
+  const std::size_t at = read_integer<std::uint16_t>(bytes_, page_header_bytes + 2 * index);
   const std::uint64_t low = read_integer<std::uint16_t>(bytes_, at);
   const std::uint64_t high = read_integer<std::uint16_t>(bytes_, at + 2);
   const std::uint64_t flags = read_integer<std::uint16_t>(bytes_, at + 4);
   const std::size_t key_size = read_integer<std::uint16_t>(bytes_, at + 6);
   Node node;
-  node.key = bytes_.substr(at + kNodeHeaderBytes, key_size);
+  node.key = bytes_.substr(at + node_header_bytes, key_size);
   if (!leaf_) {
     node.page = low | high << 16 | flags << 32;
     return node;
   }
   node.value_bytes = low | high << 16;
-  node.overflows = flags == kValueOverflows;
-  node.is_tree = flags == kValueIsTree;
+  node.overflows = flags == value_overflows;
+  node.is_tree = flags == value_is_tree;
   if (node.overflows) {
-    node.page = read_integer<std::uint64_t>(bytes_, at + kNodeHeaderBytes + key_size);
+    node.page = read_integer<std::uint64_t>(bytes_, at + node_header_bytes + key_size);
   } else {
-    node.value = bytes_.substr(at + kNodeHeaderBytes + key_size, node.value_bytes);
+    node.value = bytes_.substr(at + node_header_bytes + key_size, node.value_bytes);
   }
   return node;
 }
@@ -189,18 +189,18 @@ Expected<void> PageFile::read_metas() {
   struct stat status{};
   if (::fstat(descriptor_, &status) != 0) return std::unexpected(system_error(errno));
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
-  if (file_bytes < 2 * kPageBytesMin) return damaged("the file is cut off: it has {} bytes", file_bytes);
-  char bytes[kMetaBytes];
+  if (file_bytes < 2 * page_bytes_min) return damaged("the file is cut off: it has {} bytes", file_bytes);
+  char bytes[meta_bytes];
   for (std::uint64_t number = 0; number < 2; ++number) {
-    if (page_bytes_ * number + kMetaBytes > file_bytes)
+    if (page_bytes_ * number + meta_bytes > file_bytes)
       return damaged("the file is cut off: it has {} bytes", file_bytes);
     OCTAVO_TRY_VOID(read_bytes(page_bytes_ * number, bytes));
-    const std::string_view page(bytes, kMetaBytes);
+    const std::string_view page(bytes, meta_bytes);
     OCTAVO_TRY_VOID(check_meta(page, number));
     metas_[number] = meta_of(page);
     const std::size_t page_bytes = metas_[number].free.pad;
     if (number == 0) {
-      if (!std::has_single_bit(page_bytes) || page_bytes < kPageBytesMin || page_bytes > kPageBytesMax) {
+      if (!std::has_single_bit(page_bytes) || page_bytes < page_bytes_min || page_bytes > page_bytes_max) {
         return damaged("page 0: says that pages have {} bytes", page_bytes);
       }
       page_bytes_ = page_bytes;
@@ -255,11 +255,11 @@ Expected<std::uint64_t> PageFile::overflow_pages(const TreePage::Node& node, std
   if (number_of(bytes) != node.page) {
     return damaged("page {}: says that it is page {}", node.page, number_of(bytes));
   }
-  if (flags_of(bytes) != kOverflowPage) {
+  if (flags_of(bytes) != overflow_page) {
     return damaged("page {}: should hold a value (flags {:#x})", node.page, flags_of(bytes));
   }
   const std::uint64_t count = read_integer<std::uint32_t>(bytes, 12);
-  const std::uint64_t needed = (kPageHeaderBytes + node.value_bytes - 1) / page_bytes_ + 1;
+  const std::uint64_t needed = (page_header_bytes + node.value_bytes - 1) / page_bytes_ + 1;
   if (count < needed || count > pages_ - node.page || node.page + count - 1 > meta().last_page) {
     return damaged("page {}: {} pages cannot hold a value of {} bytes", node.page, count, node.value_bytes);
   }
@@ -272,7 +272,7 @@ Expected<void> PageFile::read_value(const TreePage::Node& node, std::string& val
   std::vector<char> buffer;
   if (const auto pages = overflow_pages(node, buffer); !pages) return std::unexpected(pages.error());
   value.resize(node.value_bytes);
-  return read_bytes(node.page * page_bytes_ + kPageHeaderBytes, value);
+  return read_bytes(node.page * page_bytes_ + page_header_bytes, value);
 }
 
 }  // namespace octavo::storage

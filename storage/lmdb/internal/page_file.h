@@ -37,10 +37,10 @@ struct PageTree {
   std::uint64_t entries = 0;
   std::uint64_t root = 0;
 
-  static constexpr std::uint64_t kNoRoot = ~std::uint64_t{0};
-  static constexpr std::size_t kBytes = 48;
-  bool empty() const { return root == kNoRoot; }
-  /// From kBytes bytes.
+  static constexpr std::uint64_t no_root = ~std::uint64_t{0};
+  static constexpr std::size_t stored_bytes = 48;
+  bool empty() const { return root == no_root; }
+  /// From stored_bytes bytes.
   static PageTree read(std::string_view bytes);
 };
 

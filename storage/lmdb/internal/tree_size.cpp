@@ -35,7 +35,7 @@ Integer integer_at(const char* at) {
 std::optional<TreeSize> TreeSize::open(const ReadTransaction& transaction, std::string_view tree) {
   MDB_val name{tree.size(), const_cast<char*>(tree.data())};
   MDB_val record;
-  if (mdb_get(transaction.handle_, tree_of_trees, &name, &record) != 0 || record.mv_size != PageTree::kBytes) {
+  if (mdb_get(transaction.handle_, tree_of_trees, &name, &record) != 0 || record.mv_size != PageTree::stored_bytes) {
     return std::nullopt;
   }
   MDB_env* env = mdb_txn_env(transaction.handle_);
@@ -155,7 +155,7 @@ std::optional<double> TreeSize::under(const Page& page, unsigned from, unsigned 
 
 std::optional<RangeSize> TreeSize::range(std::string_view low, std::optional<std::string_view> high,
                                          unsigned samples) const {
-  if (root_ == PageTree::kNoRoot || (high && low >= *high)) return RangeSize{0, true};
+  if (root_ == PageTree::no_root || (high && low >= *high)) return RangeSize{0, true};
   if (low.empty() && !high) return RangeSize{entries_, true};
   const bool cut = low.size() > ordered_key_bytes || (high && high->size() > ordered_key_bytes);
   low = low.substr(0, ordered_key_bytes);

@@ -13,7 +13,7 @@ namespace octavo::bench {
 
 namespace {
 
-const JSClass kGlobalClass = {"global", JSCLASS_GLOBAL_FLAGS, &JS::DefaultGlobalClassOps, nullptr, nullptr, nullptr};
+const JSClass global_class = {"global", JSCLASS_GLOBAL_FLAGS, &JS::DefaultGlobalClassOps, nullptr, nullptr, nullptr};
 
 bool count_units(const char16_t*, std::uint32_t size, void* sum) {
   *static_cast<std::size_t*>(sum) += size;
@@ -47,7 +47,7 @@ BareSpiderMonkey::BareSpiderMonkey(std::string_view function) : parts_(std::make
   parts_->context = context;
   JS_SetContextPrivate(context, &parts_->emitted);
   parts_->global.init(context,
-                      JS_NewGlobalObject(context, &kGlobalClass, nullptr, JS::FireOnNewGlobalHook, JS::RealmOptions()));
+                      JS_NewGlobalObject(context, &global_class, nullptr, JS::FireOnNewGlobalHook, JS::RealmOptions()));
   const JSAutoRealm realm(context, parts_->global);
   JS_DefineFunction(context, parts_->global, "emit", emit, 2, 0);
   const std::string expression = "(" + std::string(function) + ")";

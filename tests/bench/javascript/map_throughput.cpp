@@ -16,7 +16,7 @@ namespace {
 
 using namespace octavo;
 
-constexpr int kRounds = 5;  // the best of them counts: what disturbs only makes it slower
+constexpr int rounds = 5;  // the best of them counts: what disturbs only makes it slower
 
 struct Case {
   const char* name;
@@ -53,7 +53,7 @@ double processor_seconds() {
 template <class Map>
 double measure(const std::vector<std::string>& documents, Map map) {
   double best = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const double began = processor_seconds();
     for (const auto& document : documents) map(document);
     best = std::max(best, static_cast<double>(documents.size()) / (processor_seconds() - began));
@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   const auto documents = make_documents(count);
   std::size_t bytes = 0;
   for (const auto& document : documents) bytes += document.size();
-  std::printf("%zu documents of %zu bytes, best of %d rounds\n", count, bytes / count, kRounds);
+  std::printf("%zu documents of %zu bytes, best of %d rounds\n", count, bytes / count, rounds);
   for (const auto& c : {
            Case{"one number", "function(doc) { if (doc.type === 'order') emit(doc.total, null); }"},
            Case{"array key, number", "function(doc) { emit([doc.year, doc.month, doc.day], doc.total); }"},

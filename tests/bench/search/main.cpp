@@ -23,7 +23,7 @@ namespace {
 using namespace octavo;  // NOLINT(google-build-using-namespace): a program of one file
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kPartitions = 200;
+constexpr std::size_t category_count = 200;
 
 double seconds_since(Clock::time_point begun) {
   return std::chrono::duration<double>(Clock::now() - begun).count();
@@ -48,7 +48,7 @@ std::vector<Product> make_products(std::size_t count) {
   std::vector<Product> products;
   for (std::size_t i = 0; i < count; ++i) {
     Product product;
-    product.partition = fmt::format("category{}", i % kPartitions);
+    product.partition = fmt::format("category{}", i % category_count);
     product.id = fmt::format("{}:{}", product.partition, i);
     for (int k = 0; k < 30; ++k) product.text += (k > 0 ? " " : "") + word(random);
     product.brand = fmt::format("brand{}", random() % 500);
@@ -154,9 +154,9 @@ int main(int argc, char** argv) {
   auto& index = dynamic_cast<query::search::SearchIndex&>(*made);
   need(index.open(0));
   const auto begun = Clock::now();
-  constexpr std::size_t kBatch = 4096;
-  for (std::size_t at = 0; at < documents.size(); at += kBatch) {
-    const std::size_t size = std::min(kBatch, documents.size() - at);
+  constexpr std::size_t batch_documents = 4096;
+  for (std::size_t at = 0; at < documents.size(); at += batch_documents) {
+    const std::size_t size = std::min(batch_documents, documents.size() - at);
     need(octavo::tests::apply_all(index, std::span(documents).subspan(at, size), at + size,
                                   at + size == documents.size()));
   }
@@ -188,7 +188,7 @@ int main(int argc, char** argv) {
          }));
   report("partition: common words", searches(index, 3, [&](std::size_t) {
            auto one = request(fmt::format("word{} word{}", random() % 20, random() % 20));
-           one.partition = fmt::format("category{}", random() % kPartitions);
+           one.partition = fmt::format("category{}", random() % category_count);
            return one;
          }));
   made.reset();

@@ -14,9 +14,9 @@
 namespace file_layer {
 namespace {
 
-constexpr std::uint64_t kBlockBytes = 4096;
+constexpr std::uint64_t block_bytes = 4096;
 
-constexpr std::array<std::string_view, 8> kOperationNames = {"write", "synced-write", "fsync",  "fdatasync",
+constexpr std::array<std::string_view, 8> operation_names = {"write", "synced-write", "fsync",  "fdatasync",
                                                              "open",  "create",       "rename", "unlink"};
 
 struct Rule {
@@ -30,7 +30,7 @@ struct Rule {
 
   bool matches(Operation what, std::string_view where) const {
     if (!path.empty() && where.find(path) == std::string_view::npos) return false;
-    if (operation == "any" || operation == kOperationNames[static_cast<std::size_t>(what)]) return true;
+    if (operation == "any" || operation == operation_names[static_cast<std::size_t>(what)]) return true;
     if (operation == "write") return what == Operation::synced_write;
     if (operation == "sync") return what == Operation::fsync || what == Operation::fdatasync;
     return operation == "open" && what == Operation::create;
@@ -56,9 +56,9 @@ Rule parse_rule(std::string_view line) {
   const std::vector<std::string_view> words = split(line, ' ');
   if (words.size() < 2) give_up("a rule needs an error and an operation");
   Rule rule;
-  static const std::map<std::string_view, int> kErrors = {{"eio", EIO},       {"enospc", ENOSPC}, {"edquot", EDQUOT},
-                                                          {"enomem", ENOMEM}, {"emfile", EMFILE}, {"erofs", EROFS}};
-  if (const auto known = kErrors.find(words[0]); known != kErrors.end()) {
+  static const std::map<std::string_view, int> error_codes = {
+      {"eio", EIO}, {"enospc", ENOSPC}, {"edquot", EDQUOT}, {"enomem", ENOMEM}, {"emfile", EMFILE}, {"erofs", EROFS}};
+  if (const auto known = error_codes.find(words[0]); known != error_codes.end()) {
     rule.error = known->second;
   } else if (words[0].starts_with("delay=")) {
     rule.delay_ms = number_of(words[0].substr(6));
@@ -67,7 +67,7 @@ Rule parse_rule(std::string_view line) {
   }
   rule.operation = words[1];
   if (rule.operation != "any" && rule.operation != "sync" &&
-      std::find(kOperationNames.begin(), kOperationNames.end(), rule.operation) == kOperationNames.end()) {
+      std::find(operation_names.begin(), operation_names.end(), rule.operation) == operation_names.end()) {
     give_up("a rule names an unknown operation");
   }
   for (std::size_t i = 2; i < words.size(); ++i) {
@@ -149,7 +149,7 @@ bool FaultRules::fills_up(std::uint64_t after, State& state, std::size_t* bytes,
     state.grown += growth;
     return false;
   }
-  const std::uint64_t fits = left / kBlockBytes * kBlockBytes;
+  const std::uint64_t fits = left / block_bytes * block_bytes;
   if (bytes == nullptr || *bytes - growth + fits == 0) return true;
   // As the kernel does: what fits is written, and the next call fails.
   *bytes = *bytes - growth + fits;
@@ -158,7 +158,7 @@ bool FaultRules::fills_up(std::uint64_t after, State& state, std::size_t* bytes,
 }
 
 void FaultRules::report(Operation what, std::string_view path, std::string_view line) const {
-  const std::string text = std::string(kOperationNames[static_cast<std::size_t>(what)]) + ' ' + std::string(path) +
+  const std::string text = std::string(operation_names[static_cast<std::size_t>(what)]) + ' ' + std::string(path) +
                            ' ' + std::string(line.substr(0, line.find(' '))) + '\n';
   const std::string fired = control_file_ + ".fired";
   const int fd = static_cast<int>(raw_open(AT_FDCWD, fired.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));

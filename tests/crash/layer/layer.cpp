@@ -45,7 +45,7 @@ Layer& Layer::instance() {
   return *layer;
 }
 
-Layer::Layer() : files_(new std::atomic<const OpenFile*>[kDescriptorsMax]()) {
+Layer::Layer() : files_(new std::atomic<const OpenFile*>[descriptors_max]()) {
   const char* root = std::getenv("FILE_LAYER_ROOT");
   if (root == nullptr || root[0] != '/') return;
   root_ = absolute_path(AT_FDCWD, root);
@@ -65,19 +65,19 @@ std::optional<std::string> Layer::below_root(int folder, const char* path) const
 }
 
 const OpenFile* Layer::file(int fd) const {
-  if (fd < 0 || fd >= kDescriptorsMax) return nullptr;
+  if (fd < 0 || fd >= descriptors_max) return nullptr;
   return files_[static_cast<std::size_t>(fd)].load(std::memory_order_acquire);
 }
 
 void Layer::set_file(int fd, const OpenFile* file) {
-  if (fd >= kDescriptorsMax) give_up("too many open files");
+  if (fd >= descriptors_max) give_up("too many open files");
   if (fd >= 0) files_[static_cast<std::size_t>(fd)].store(file, std::memory_order_release);
 }
 
 const OpenFile* Layer::add_file(int fd, std::string path, std::uint16_t flags) {
   const std::lock_guard lock(mutex_);
   // Stays when it is closed: another thread may still look at it. They are few.
-  auto* file = new OpenFile{++last_handle_, (flags & kSynced) != 0, (flags & kFolder) != 0, std::move(path)};
+  auto* file = new OpenFile{++last_handle_, (flags & synced_flag) != 0, (flags & folder_flag) != 0, std::move(path)};
   set_file(fd, file);
   record(Kind::open, flags, file->handle, 0, 0, file->path);
   return file;

@@ -66,7 +66,7 @@ enum class Kind : std::uint16_t {
   unsupported
 };
 
-enum Flag : std::uint16_t { kCreated = 1, kDataOnly = 1, kSynced = 2, kEmptied = 4, kFolder = 8 };
+enum Flag : std::uint16_t { created_flag = 1, data_only_flag = 1, synced_flag = 2, emptied_flag = 4, folder_flag = 8 };
 
 struct Record {
   std::uint32_t size;
@@ -109,7 +109,7 @@ class Layer {
   bool active() const { return !root_.empty(); }
 
  private:
-  static constexpr int kDescriptorsMax = 1 << 17;
+  static constexpr int descriptors_max = 1 << 17;
 
   Layer();
 

@@ -36,7 +36,7 @@ namespace tests::hash_count {
 
 namespace {
 
-constexpr const char* kContainer = "/dbs/mall/colls/items/docs";
+constexpr const char* container_path = "/dbs/mall/colls/items/docs";
 
 // Runs `request`, which must hash the string `key` `expected` times.
 template <class Request>
@@ -91,9 +91,9 @@ TEST_CASE("a request of the Cosmos DB API for one item hashes its partition key 
   limit_throughput(shop, "mall/items");
   auto& cosmos = shop.cosmos();
   const Headers key{{"x-ms-documentdb-partitionkey", R"(["pn"])"}};
-  const std::string item = fmt::format("{}/i", kContainer);
+  const std::string item = fmt::format("{}/i", container_path);
   const std::string text = R"({"id":"i","pk":"pn","n":1})";
-  check_hashes("pn", 1, [&] { REQUIRE(cosmos.post(kContainer, text, key).status == 201); });
+  check_hashes("pn", 1, [&] { REQUIRE(cosmos.post(container_path, text, key).status == 201); });
   check_hashes("pn", 1, [&] { REQUIRE(cosmos.get(item, key).status == 200); });
   check_hashes("pn", 1, [&] { REQUIRE(cosmos.put(item, text, key).status == 200); });
   const std::string patch = R"({"operations":[{"op":"set","path":"/n","value":2}]})";
@@ -102,7 +102,7 @@ TEST_CASE("a request of the Cosmos DB API for one item hashes its partition key 
   atomic.emplace("x-ms-cosmos-is-batch-request", "true");
   atomic.emplace("x-ms-cosmos-batch-atomic", "true");
   const std::string batch = R"([{"operationType":"Read","id":"i"},{"operationType":"Delete","id":"i"}])";
-  check_hashes("pn", 1, [&] { REQUIRE(cosmos.post(kContainer, batch, atomic).status == 200); });
+  check_hashes("pn", 1, [&] { REQUIRE(cosmos.post(container_path, batch, atomic).status == 200); });
 }
 
 }  // namespace tests::hash_count

@@ -26,8 +26,8 @@ EndedChild run_in_child(Body body) {
   if (child == 0) {
     // The test program's handler would report a failed test.
     std::signal(SIGABRT, SIG_DFL);
-    constexpr rlimit kNoCoreFile{0, 0};
-    ::setrlimit(RLIMIT_CORE, &kNoCoreFile);
+    constexpr rlimit no_core_file{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core_file);
     ::dup2(pipe[1], STDERR_FILENO);
     body();
     ::_exit(0);

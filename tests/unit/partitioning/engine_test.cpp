@@ -129,18 +129,19 @@ TEST_CASE("the feed of all physical partitions is one, in order of writing") {
 TEST_CASE("a follower that reads up to the watermark misses nothing while many write") {
   EngineFixture fixture;
   auto database = fixture.create("d", {false, 4});
-  constexpr int kWriters = 4;
-  constexpr int kEach = 200;
+  constexpr int writer_count = 4;
+  constexpr int writes_each = 200;
   std::vector<std::thread> writers;
-  for (int w = 0; w < kWriters; ++w) {
+  for (int w = 0; w < writer_count; ++w) {
     writers.emplace_back([&, w] {
-      for (int i = 0; i < kEach; ++i) EngineFixture::put(*database, std::to_string(w) + "-" + std::to_string(i), "{}");
+      for (int i = 0; i < writes_each; ++i)
+        EngineFixture::put(*database, std::to_string(w) + "-" + std::to_string(i), "{}");
     });
   }
   std::set<std::string> seen;
   storage::Sequence last = 0;
   FeedScan scan(*database, {});
-  while (seen.size() < kWriters * kEach) {
+  while (seen.size() < writer_count * writes_each) {
     REQUIRE(run_task(
         database->wait_for_change(scan.position(), std::chrono::steady_clock::now() + std::chrono::seconds(20))));
     while (*scan.run({64}, [&](const storage::FeedRow& row, const storage::Snapshot&) {
@@ -152,7 +153,7 @@ TEST_CASE("a follower that reads up to the watermark misses nothing while many w
     }
   }
   for (auto& writer : writers) writer.join();
-  CHECK(seen.size() == kWriters * kEach);
+  CHECK(seen.size() == writer_count * writes_each);
 }
 
 TEST_CASE("a name exists once; deleting makes room for another incarnation") {
@@ -488,11 +489,11 @@ TEST_CASE("a database that is opened or made while the engine ends does not stay
 TEST_CASE("what still waits to be written when the engine ends is answered before it has ended") {
   EngineFixture fixture;
   auto database = fixture.create("d");
-  constexpr int kWrites = 150;
+  constexpr int write_count = 150;
   int stored = 0;
   {
     boost::asio::io_context requests(1);
-    for (int i = 0; i < kWrites; ++i) {
+    for (int i = 0; i < write_count; ++i) {
       std::vector<storage::DocumentWrite> writes(1);
       writes.front().id = "d" + std::to_string(i);
       writes.front().body = R"({"text":")" + std::string(200'000, 'x') + R"("})";
@@ -506,8 +507,8 @@ TEST_CASE("what still waits to be written when the engine ends is answered befor
     requests.restart();
     requests.poll();
   }
-  CHECK(stored == kWrites);
+  CHECK(stored == write_count);
   fixture.stop();
   fixture.start();
-  CHECK((*fixture.engine().open_database("d"))->statistics()->document_count == kWrites);
+  CHECK((*fixture.engine().open_database("d"))->statistics()->document_count == write_count);
 }

@@ -207,10 +207,10 @@ TEST_CASE("attempts in turn lose nothing, whoever else writes") {
   EngineFixture fixture;
   const auto database = fixture.create("d", {true, 1});
   EngineFixture::put(*database, "p:sum", "0");
-  constexpr int kEach = 40;
+  constexpr int writes_each = 40;
   std::atomic<int> failed{0};
   const auto add = [&](bool in_turn) {
-    for (int i = 0; i < kEach; ++i) {
+    for (int i = 0; i < writes_each; ++i) {
       const auto done = run_task(run_optimistically(
           database, database->target_of_partition_key("p"), in_turn,
           [](OptimisticTransaction& transaction) -> Expected<Verdict> {
@@ -230,8 +230,8 @@ TEST_CASE("attempts in turn lose nothing, whoever else writes") {
     threads.emplace_back(add, true);
     threads.emplace_back(add, false);
   }
-  CHECK(std::stoi(body_of(*database, "p:sum")) == 4 * kEach - failed);
-  CHECK(failed < kEach);
+  CHECK(std::stoi(body_of(*database, "p:sum")) == 4 * writes_each - failed);
+  CHECK(failed < writes_each);
 }
 
 TEST_CASE("a verdict to discard, or an error, writes nothing") {

@@ -62,7 +62,7 @@ TEST_CASE("an even map covers the whole hash space without a gap") {
     const auto entries = PartitionMap::even(q);
     REQUIRE(entries.size() == q);
     CHECK(entries.front().first == 0);
-    CHECK(entries.back().last == kHashSpaceEnd - 1);
+    CHECK(entries.back().last == hash_space_end - 1);
     for (std::size_t i = 1; i < entries.size(); ++i) CHECK(entries[i].first == entries[i - 1].last + 1);
     const PartitionMap map(entries);
     for (std::size_t i = 0; i < entries.size(); ++i) {

@@ -13,33 +13,33 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const ThroughputBudget::Clock::time_point kStart{1000s};
-constexpr std::array<std::size_t, 2> kTwoPartitionIds{0, 1};
+const ThroughputBudget::Clock::time_point start_time{1000s};
+constexpr std::array<std::size_t, 2> two_partition_ids{0, 1};
 
 }  // namespace
 
 TEST_CASE("a budget without a rate refuses nothing") {
   ThroughputBudget budget(1);
-  budget.spend(0, 1e9, kStart);
-  CHECK(budget.wait(0, kStart) == 0ms);
+  budget.spend(0, 1e9, start_time);
+  CHECK(budget.wait(0, start_time) == 0ms);
 }
 
 TEST_CASE("a second's budget may be spent at once, and what follows waits until it is paid") {
   ThroughputBudget budget(1);
   budget.set_rate(400);
-  budget.spend(0, 400, kStart);
-  CHECK(budget.wait(0, kStart) == 0ms);
-  budget.spend(0, 100, kStart);
-  CHECK(budget.wait(0, kStart) == 250ms);
-  CHECK(budget.wait(0, kStart + 249ms) == 1ms);
-  CHECK(budget.wait(0, kStart + 250ms) == 0ms);
+  budget.spend(0, 400, start_time);
+  CHECK(budget.wait(0, start_time) == 0ms);
+  budget.spend(0, 100, start_time);
+  CHECK(budget.wait(0, start_time) == 250ms);
+  CHECK(budget.wait(0, start_time + 249ms) == 1ms);
+  CHECK(budget.wait(0, start_time + 250ms) == 0ms);
 }
 
 TEST_CASE("no more than a second's budget is kept") {
   ThroughputBudget budget(1);
   budget.set_rate(100);
-  budget.spend(0, 1, kStart);
-  const auto later = kStart + 60s;
+  budget.spend(0, 1, start_time);
+  const auto later = start_time + 60s;
   budget.spend(0, 150, later);
   CHECK(budget.wait(0, later) == 500ms);
 }
@@ -48,7 +48,7 @@ TEST_CASE("over time exactly the rate is admitted") {
   ThroughputBudget budget(1);
   budget.set_rate(500);
   int admitted = 0;
-  for (auto now = kStart; now < kStart + 20s; now += 1ms) {
+  for (auto now = start_time; now < start_time + 20s; now += 1ms) {
     if (budget.wait(0, now) > 0ms) continue;
     budget.spend(0, 5, now);
     ++admitted;
@@ -60,44 +60,44 @@ TEST_CASE("over time exactly the rate is admitted") {
 TEST_CASE("a request that costs far too much is waited for ten seconds, not for minutes") {
   ThroughputBudget budget(1);
   budget.set_rate(1);
-  budget.spend(0, 1e6, kStart);
-  CHECK(budget.wait(0, kStart) == 10s);
-  budget.spend(0, 1e6, kStart);
-  CHECK(budget.wait(0, kStart) == 10s);
+  budget.spend(0, 1e6, start_time);
+  CHECK(budget.wait(0, start_time) == 10s);
+  budget.spend(0, 1e6, start_time);
+  CHECK(budget.wait(0, start_time) == 10s);
 }
 
 TEST_CASE("shares have the same part of the rate and do not pay for each other") {
   ThroughputBudget budget(4);
   budget.set_rate(400);
-  budget.spend(1, 150, kStart);
-  CHECK(budget.wait(1, kStart) == 500ms);
-  CHECK(budget.wait(0, kStart) == 0ms);
-  CHECK(budget.wait(2, kStart) == 0ms);
+  budget.spend(1, 150, start_time);
+  CHECK(budget.wait(1, start_time) == 500ms);
+  CHECK(budget.wait(0, start_time) == 0ms);
+  CHECK(budget.wait(2, start_time) == 0ms);
 }
 
 TEST_CASE("a hot physical partition is refused while the others go on") {
-  Consumption consumption(kTwoPartitionIds, 2);
+  Consumption consumption(two_partition_ids, 2);
   CHECK_FALSE(consumption.is_limited());
   auto budget = std::make_shared<ThroughputBudget>(2);
   budget->set_rate(10);
   consumption.set_budget(budget);
-  CHECK(consumption.admit(kTwoPartitionIds));
+  CHECK(consumption.admit(two_partition_ids));
   consumption.spend(0, "hot", 1000);
   const auto refused = consumption.admit(0);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::throttled);
   CHECK(refused.error().retry_after_ms > 9000);
   CHECK(consumption.admit(1));
-  CHECK_FALSE(consumption.admit(kTwoPartitionIds));
+  CHECK_FALSE(consumption.admit(two_partition_ids));
   CHECK(consumption.report(0, 5).refused == 2);
   CHECK(consumption.report(1, 5).refused == 0);
   budget->set_rate(0);
-  CHECK(consumption.admit(kTwoPartitionIds));
+  CHECK(consumption.admit(two_partition_ids));
 }
 
 TEST_CASE("containers that share one share are refused together") {
-  Consumption one(kTwoPartitionIds, 2);
-  Consumption other(kTwoPartitionIds, 2);
+  Consumption one(two_partition_ids, 2);
+  Consumption other(two_partition_ids, 2);
   auto budget = std::make_shared<ThroughputBudget>(1);
   budget->set_rate(100);
   one.set_budget(budget);
@@ -107,7 +107,7 @@ TEST_CASE("containers that share one share are refused together") {
 }
 
 TEST_CASE("what is spent is counted by physical partition, and the hottest keys come first") {
-  Consumption consumption(kTwoPartitionIds, 2);
+  Consumption consumption(two_partition_ids, 2);
   CHECK(consumption.report(0, 5).total == 0);
   for (int i = 0; i < 10; ++i) consumption.spend(0, "ann", 2.5);
   consumption.spend(0, "bob", 1);

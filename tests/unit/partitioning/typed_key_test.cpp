@@ -13,11 +13,11 @@ namespace {
 using storage::KeyScheme;
 
 std::string hex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
+  constexpr char hex_digits[] = "0123456789ABCDEF";
   std::string text;
   for (const char c : bytes) {
-    text += kDigits[static_cast<unsigned char>(c) >> 4];
-    text += kDigits[c & 15];
+    text += hex_digits[static_cast<unsigned char>(c) >> 4];
+    text += hex_digits[c & 15];
   }
   return text;
 }

@@ -81,18 +81,18 @@ TEST_CASE("between two turns everything else that is ready runs") {
 
 TEST_CASE("nobody reads while enough is in hand") {
   Waiting waiting;
-  waiting.bytes.in_hand = BodyTurns::kInHandBytesMax;
+  waiting.bytes.in_hand = BodyTurns::in_hand_bytes_max;
   waiting.add('a', 3);
   waiting.context.poll();
   CHECK(waiting.order.empty());
-  waiting.bytes.in_hand = BodyTurns::kInHandBytesMax - 1;
+  waiting.bytes.in_hand = BodyTurns::in_hand_bytes_max - 1;
   waiting.context.run();
   CHECK(waiting.order == "aaa");
 }
 
 TEST_CASE("once in a while somebody reads however much is in hand") {
   Waiting waiting;
-  waiting.bytes.in_hand = BodyTurns::kInHandBytesMax;
+  waiting.bytes.in_hand = BodyTurns::in_hand_bytes_max;
   waiting.add('a', 3);
   waiting.context.run();
   CHECK(waiting.order == "aaa");
@@ -100,9 +100,9 @@ TEST_CASE("once in a while somebody reads however much is in hand") {
 
 TEST_CASE("while much is held only those read who come to their end next") {
   Waiting waiting;
-  waiting.bytes.held = BodyTurns::kHeldBytesFew;
+  waiting.bytes.held = BodyTurns::few_held_bytes;
   std::deque<BodyTurns::Body> few;
-  for (std::size_t i = 0; i < BodyTurns::kFew; ++i) few.emplace_back(waiting.turns);
+  for (std::size_t i = 0; i < BodyTurns::few_bodies; ++i) few.emplace_back(waiting.turns);
   // They have had a turn, and wait for their clients.
   for (auto& body : few) asio::co_spawn(waiting.context, body.wait(1), asio::detached);
   waiting.context.run();
@@ -125,12 +125,12 @@ TEST_CASE("while much is held only those read who come to their end next") {
     CHECK(waiting.order == "zzz");
   }
   SECTION("the others do as soon as less is held") {
-    waiting.bytes.held = BodyTurns::kHeldBytesFew - 1;
+    waiting.bytes.held = BodyTurns::few_held_bytes - 1;
     waiting.context.poll();
     CHECK(waiting.order == "zzz");
   }
   SECTION("nobody is held back by those of whom nothing comes") {
-    std::this_thread::sleep_for(BodyTurns::kMovingWithin + std::chrono::milliseconds{10});
+    std::this_thread::sleep_for(BodyTurns::moving_within + std::chrono::milliseconds{10});
     waiting.context.poll();
     CHECK(waiting.order == "zzz");
   }

@@ -9,10 +9,10 @@ using Result = HeadScanner::Result;
 
 namespace {
 
-constexpr std::size_t kHeadBytesMax = 1000;
+constexpr std::size_t head_bytes_default = 1000;
 
 // The status that `text` is refused with; 0: it is not refused.
-int refused_status(std::string_view text, std::size_t head_bytes_max = kHeadBytesMax) {
+int refused_status(std::string_view text, std::size_t head_bytes_max = head_bytes_default) {
   ReadBuffer in;
   in.append(text);
   HeadScanner scanner;
@@ -29,10 +29,10 @@ TEST_CASE("the end of a head is found wherever its pieces end") {
     ReadBuffer in;
     HeadScanner scanner;
     in.append(text.substr(0, cut));
-    REQUIRE(scanner.scan(in, kHeadBytesMax) == Result::incomplete);
+    REQUIRE(scanner.scan(in, head_bytes_default) == Result::incomplete);
     REQUIRE(scanner.head_bytes() == 0);
     in.append(text.substr(cut));
-    REQUIRE(scanner.scan(in, kHeadBytesMax) == Result::complete);
+    REQUIRE(scanner.scan(in, head_bytes_default) == Result::complete);
     REQUIRE(scanner.head_bytes() == head_bytes);
   }
 }
@@ -41,7 +41,7 @@ TEST_CASE("empty lines before a request are dropped") {
   ReadBuffer in;
   in.append("\r\n\r\nGET / HTTP/1.1\r\n\r\n");
   HeadScanner scanner;
-  CHECK(scanner.scan(in, kHeadBytesMax) == Result::complete);
+  CHECK(scanner.scan(in, head_bytes_default) == Result::complete);
   CHECK(in.data() == "GET / HTTP/1.1\r\n\r\n");
   CHECK(scanner.head_bytes() == in.size());
 }
@@ -50,11 +50,11 @@ TEST_CASE("the head after one that was removed is found") {
   ReadBuffer in;
   in.append("GET /first HTTP/1.1\r\n\r\nGET /second HTTP/1.1\r\n\r\n");
   HeadScanner scanner;
-  REQUIRE(scanner.scan(in, kHeadBytesMax) == Result::complete);
+  REQUIRE(scanner.scan(in, head_bytes_default) == Result::complete);
   in.consume(scanner.head_bytes());
   scanner.restart();
   CHECK(scanner.head_bytes() == 0);
-  CHECK(scanner.scan(in, kHeadBytesMax) == Result::complete);
+  CHECK(scanner.scan(in, head_bytes_default) == Result::complete);
   CHECK(scanner.head_bytes() == in.size());
 }
 

@@ -49,7 +49,7 @@ bool Client::send(std::string_view bytes) {
 
 bool Client::read_more() {
   pollfd poll_for{socket_, POLLIN, 0};
-  if (::poll(&poll_for, 1, static_cast<int>(kPatience.count())) <= 0) return false;
+  if (::poll(&poll_for, 1, static_cast<int>(client_patience.count())) <= 0) return false;
   char buffer[16384];
   const auto bytes = ::recv(socket_, buffer, sizeof(buffer), 0);
   if (bytes <= 0) return false;

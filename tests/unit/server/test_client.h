@@ -25,7 +25,7 @@ struct ClientReply {
 };
 
 /// So long a client waits for what it reads: in vain, when a test fails.
-constexpr std::chrono::milliseconds kPatience{30'000};
+constexpr std::chrono::milliseconds client_patience{30'000};
 
 /// A blocking client on a raw socket, so that tests decide on every byte.
 class Client {
@@ -44,7 +44,7 @@ class Client {
   /// Reads more until `text` has been received; false when the connection ends or time is up first.
   bool read_until(std::string_view text);
   /// Whether the server ends the connection within `patience`, with nothing (more) to read.
-  bool ended(std::chrono::milliseconds patience = kPatience);
+  bool ended(std::chrono::milliseconds patience = client_patience);
   /// Everything received and not yet taken by read_reply.
   const std::string& received() const { return received_; }
   /// Ends our direction only.

@@ -110,18 +110,18 @@ TEST_CASE("a record keeps what its partitions were split off from") {
 }
 
 TEST_CASE("a record keeps all of its ranges and ancestors, however many") {
-  constexpr std::uint32_t kMany = 65'537;
+  constexpr std::uint32_t range_count = 65'537;
   TemporaryFolder folder;
   DatabaseRecord record{"shop", "abc123", 0, true, 1000, {}};
-  for (std::uint32_t i = 0; i < kMany; ++i) record.partition_map.push_back({i, i, partition_folder(i)});
-  record.partition_map.front().ancestors.assign(kMany, 7);
+  for (std::uint32_t i = 0; i < range_count; ++i) record.partition_map.push_back({i, i, partition_folder(i)});
+  record.partition_map.front().ancestors.assign(range_count, 7);
   Catalog catalog(folder.path() / "catalog", config::Durability::ephemeral);
   REQUIRE(catalog.open());
   REQUIRE(catalog.add(record));
   const auto found = *catalog.find("shop");
   REQUIRE(found);
-  REQUIRE(found->partition_map.size() == kMany);
-  CHECK(found->partition_map.back().first == kMany - 1);
+  REQUIRE(found->partition_map.size() == range_count);
+  CHECK(found->partition_map.back().first == range_count - 1);
   CHECK(found->partition_map.back().folder == record.partition_map.back().folder);
   CHECK(found->partition_map.front().ancestors == record.partition_map.front().ancestors);
 }
@@ -136,7 +136,7 @@ TEST_CASE("the folder of a physical partition tells its number, and nothing else
 }
 
 TEST_CASE("beyond its end the catalog's file has disk space, for deletions on a full disk") {
-  constexpr std::int64_t kReserveBytes = 512 << 10;
+  constexpr std::int64_t reserve_bytes = 512 << 10;
   TemporaryFolder folder;
   Catalog catalog(folder.path() / "catalog", config::Durability::ephemeral);
   REQUIRE(catalog.open());
@@ -145,9 +145,9 @@ TEST_CASE("beyond its end the catalog's file has disk space, for deletions on a 
     REQUIRE(::stat((folder.path() / "catalog/data.mdb").c_str(), &file) == 0);
     return std::int64_t{file.st_blocks} * 512 - file.st_size;
   };
-  CHECK(reserved_bytes() >= kReserveBytes);
+  CHECK(reserved_bytes() >= reserve_bytes);
   const std::string large(2 << 20, 'x');
   REQUIRE(catalog.set_fact("area", "large", large));
   REQUIRE(catalog.set_fact("area", "small", "fact"));
-  CHECK(reserved_bytes() >= kReserveBytes / 2);
+  CHECK(reserved_bytes() >= reserve_bytes / 2);
 }

@@ -14,7 +14,7 @@ using octavo::tests::PartitionFixture;
 
 namespace {
 
-constexpr std::int64_t kFarFuture = 9'999'999'999;
+constexpr std::int64_t far_future = 9'999'999'999;
 
 /// `{"end":…}` expires then, others never; or all of them so much later.
 class StatedExpiration final : public TimeToLive {
@@ -69,14 +69,14 @@ TEST_CASE("a partition whose documents expire from the first one on knows which 
   PartitionFixture fixture;
   fixture.partition().set_time_to_live(std::make_shared<StatedExpiration>());
   REQUIRE(fixture.put("p:a", expires_at(3)));
-  REQUIRE(fixture.put("p:b", expires_at(kFarFuture)));
+  REQUIRE(fixture.put("p:b", expires_at(far_future)));
   REQUIRE(fixture.put("p:c", expires_at(1)));
   REQUIRE(fixture.put("p:d", "{}"));
   const auto now = expired_now(fixture);
   CHECK(now.whole);
   CHECK(ids_of(now) == Ids{"p:c", "p:a"});
   CHECK(now.documents.front().expiration_s == 1);
-  CHECK(now.next_expiration_s == kFarFuture);
+  CHECK(now.next_expiration_s == far_future);
   CHECK(ids_of(expired_now(fixture, 1)) == Ids{"p:c"});
   CHECK(is_sound(fixture, StatedExpiration()));
 }
@@ -84,9 +84,9 @@ TEST_CASE("a partition whose documents expire from the first one on knows which 
 TEST_CASE("the expiration of a document that is changed or deleted is moved or removed") {
   PartitionFixture fixture;
   fixture.partition().set_time_to_live(std::make_shared<StatedExpiration>());
-  const auto kept = fixture.put("p:kept", expires_at(kFarFuture)).value();
-  const auto gone = fixture.put("p:gone", expires_at(kFarFuture)).value();
-  const auto freed = fixture.put("p:freed", expires_at(kFarFuture)).value();
+  const auto kept = fixture.put("p:kept", expires_at(far_future)).value();
+  const auto gone = fixture.put("p:gone", expires_at(far_future)).value();
+  const auto freed = fixture.put("p:freed", expires_at(far_future)).value();
   REQUIRE(fixture.put("p:kept", expires_at(5), kept.revision));
   REQUIRE(fixture.put("p:gone", "{}", gone.revision, true));
   REQUIRE(fixture.put("p:freed", "{}", freed.revision));
@@ -135,14 +135,14 @@ TEST_CASE("by another rule the schedule is made anew") {
   PartitionFixture fixture;
   fixture.partition().set_time_to_live(std::make_shared<StatedExpiration>());
   REQUIRE(fixture.put("p:a", expires_at(1)));
-  fixture.partition().set_time_to_live(std::make_shared<StatedExpiration>(kFarFuture));
+  fixture.partition().set_time_to_live(std::make_shared<StatedExpiration>(far_future));
   CHECK_FALSE(expired_now(fixture).whole);
   REQUIRE(fixture.put("p:b", expires_at(2)));
   make_whole(fixture);
   const auto now = expired_now(fixture);
   CHECK(now.documents.empty());
-  CHECK(now.next_expiration_s == kFarFuture + 1);
-  CHECK(is_sound(fixture, StatedExpiration(kFarFuture)));
+  CHECK(now.next_expiration_s == far_future + 1);
+  CHECK(is_sound(fixture, StatedExpiration(far_future)));
 }
 
 TEST_CASE("a schedule that the partition has gone on without is made anew") {

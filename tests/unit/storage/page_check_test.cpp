@@ -18,7 +18,7 @@ using namespace octavo::storage;
 
 namespace {
 
-const std::vector<std::string> kPartitionTrees{"meta",      "documents", "feed",  "partitions",
+const std::vector<std::string> partition_trees{"meta",      "documents", "feed",  "partitions",
                                                "revisions", "leaves",    "local", "index"};
 
 std::string read_file(const std::filesystem::path& path) {
@@ -137,7 +137,7 @@ TEST_CASE("the pages of a sound file are found sound") {
   SampleFile file;
   const auto report = check(file.folder());
   CHECK(first_problem(report).empty());
-  CHECK(check_roots(file.folder(), kPartitionTrees));
+  CHECK(check_roots(file.folder(), partition_trees));
 }
 
 TEST_CASE("no history of writes makes the page check complain") {
@@ -232,7 +232,7 @@ TEST_CASE("a file that is cut off anywhere is refused before it is opened") {
     std::filesystem::resize_file(file.path(), bytes);
     const bool sound = check(file.folder()).sound();
     INFO(bytes);
-    CHECK(check_roots(file.folder(), kPartitionTrees).has_value() == sound);
+    CHECK(check_roots(file.folder(), partition_trees).has_value() == sound);
     // Only free pages can be missed by nobody.
     if (bytes < file.image.size() / 2) CHECK_FALSE(sound);
     file.restore();
@@ -247,7 +247,7 @@ TEST_CASE("damage to a meta page or to the root of a tree is refused before the 
     std::string damaged = file.image;
     damaged[offset] = value;
     write_file(file.path(), damaged);
-    const auto checked = check_roots(file.folder(), kPartitionTrees);
+    const auto checked = check_roots(file.folder(), partition_trees);
     return !checked && checked.error().code == ErrorCode::corrupted;
   };
   CHECK(refused_with(10, 0));                                           // flags of the first meta page

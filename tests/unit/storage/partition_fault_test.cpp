@@ -150,7 +150,7 @@ TEST_CASE("what the disk took without confirming is an error to its writer, and 
 
 TEST_CASE("a lack of memory that one request meets is not its neighbours'") {
   FailingPartition subject;
-  subject.before_group = [&] { subject.faults.plan({.code = FaultPlan::kNoMemory, .calls = {Call::put}}); };
+  subject.before_group = [&] { subject.faults.plan({.code = FaultPlan::no_memory, .calls = {Call::put}}); };
   std::vector<DocumentWrite> writes;
   for (int i = 0; i < 3; ++i) writes.push_back(PartitionFixture::make("p:" + std::to_string(i), "{}"));
   for (const auto& result : subject.write_together(std::move(writes))) CHECK(result);
@@ -158,7 +158,7 @@ TEST_CASE("a lack of memory that one request meets is not its neighbours'") {
 }
 
 TEST_CASE("every request is answered when every storage call fails") {
-  for (const int code : {ENOSPC, EIO, ENOMEM, EMFILE, FaultPlan::kNoMemory}) {
+  for (const int code : {ENOSPC, EIO, ENOMEM, EMFILE, FaultPlan::no_memory}) {
     CAPTURE(code);
     FailingPartition subject;
     REQUIRE(subject.fixture.put("p:a", "{}"));
@@ -175,7 +175,7 @@ TEST_CASE("every request is answered when every storage call fails") {
 }
 
 TEST_CASE("local documents, purges and index tasks are answered whichever call fails, and succeed afterwards") {
-  for (const int code : {ENOSPC, EIO, FaultPlan::kNoMemory}) {
+  for (const int code : {ENOSPC, EIO, FaultPlan::no_memory}) {
     for (std::size_t n = 1; n < 40; ++n) {
       CAPTURE(code, n);
       FailingPartition subject;

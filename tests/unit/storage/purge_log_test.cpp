@@ -47,12 +47,12 @@ void count_unlogged_purge(PartitionFixture& fixture) {
   fixture.partition().run_index_task(
       [&](WriteTransaction& transaction, Tree) -> Expected<void> {
         const Tree meta = fixture.partition().store().tree(static_cast<std::size_t>(PartitionTree::meta));
-        OCTAVO_TRY(const auto record, transaction.get(meta, kCountersKey));
+        OCTAVO_TRY(const auto record, transaction.get(meta, counters_key));
         OCTAVO_TRY(PartitionCounters counters, decode_counters(*record));
         ++counters.purge_count;
         std::string changed;
         encode_counters(changed, counters);
-        return transaction.put(meta, kCountersKey, changed);
+        return transaction.put(meta, counters_key, changed);
       },
       [&](Expected<void> result) { done.set_value(std::move(result)); });
   REQUIRE(done.get_future().get());

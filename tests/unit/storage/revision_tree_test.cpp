@@ -91,18 +91,18 @@ TEST_CASE("a stemmed branch learns its beginning from a longer path") {
 
 TEST_CASE("histories of any length are merged in a time that grows as they do") {
   // Given a branch of which only the newest edit is left
-  constexpr std::uint64_t kLength = 300'000;
-  RevisionTree tree(rev(kLength, "newest"), false);
+  constexpr std::uint64_t length = 300'000;
+  RevisionTree tree(rev(length, "newest"), false);
   // When all that came before it arrives, and then a conflict with a history as long
-  std::vector<Revision> path{rev(kLength, "newest")};
+  std::vector<Revision> path{rev(length, "newest")};
   while (path.back().generation > 1) path.push_back(rev(path.back().generation - 1, "a"));
   CHECK(tree.merge(path, false) == RevisionTree::Merge::completed);
-  path.front() = rev(kLength, "other");
+  path.front() = rev(length, "other");
   CHECK(tree.merge(path, false) == RevisionTree::Merge::branched);
   // Then both have it
-  CHECK(tree.nodes().size() == kLength + 1);
-  CHECK(tree.history(rev(kLength, "newest")).size() == kLength);
-  CHECK(tree.history(rev(kLength, "other")).size() == kLength);
+  CHECK(tree.nodes().size() == length + 1);
+  CHECK(tree.history(rev(length, "newest")).size() == length);
+  CHECK(tree.history(rev(length, "other")).size() == length);
 }
 
 TEST_CASE("two branches become one when a path shows that one began with the other") {

@@ -31,7 +31,7 @@ struct CompactedStore {
     store = std::make_unique<Store>(options);
     REQUIRE(store->create());
     REQUIRE(store->write(0, [&](WriteTransaction& transaction) -> Expected<void> {
-      for (int i = 0; i < kRowsKept; ++i) {
+      for (int i = 0; i < rows_kept; ++i) {
         OCTAVO_TRY_VOID(transaction.put(store->tree(1), std::to_string(i), std::string(500, 'x')));
       }
       return transaction.put(store->tree(0), "written", "0");
@@ -66,13 +66,13 @@ struct CompactedStore {
     CHECK(written >= acknowledged);
     CHECK(written <= tried);
     CHECK(count_rows(*snapshot, store->tree(0)) == 1);
-    CHECK(static_cast<int>(count_rows(*snapshot, store->tree(1))) == kRowsKept);
+    CHECK(static_cast<int>(count_rows(*snapshot, store->tree(1))) == rows_kept);
     CHECK_FALSE(store->lost_space(*snapshot));
   }
   bool draft_exists() const { return std::filesystem::exists(options.folder / "new"); }
   void open_again() { store = std::make_unique<Store>(options); }
 
-  static constexpr int kRowsKept = 5;
+  static constexpr int rows_kept = 5;
   TemporaryFolder folder;
   FaultPlan faults;
   Store::Options options;
@@ -89,7 +89,7 @@ TEST_CASE("a compaction during which any one call fails loses no write, and the 
     bool took_place = false;
     bool panics = false;
   };
-  for (const auto& [code, took_place, panics] : {Case{EIO}, Case{ENOSPC}, Case{FaultPlan::kNoMemory}, Case{EIO, true},
+  for (const auto& [code, took_place, panics] : {Case{EIO}, Case{ENOSPC}, Case{FaultPlan::no_memory}, Case{EIO, true},
                                                  Case{EIO, true, true}, Case{EIO, false, true}}) {
     std::set<Call> calls;  // all
     if (took_place || panics) calls = {Call::commit};

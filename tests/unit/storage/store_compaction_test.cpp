@@ -26,8 +26,8 @@ using octavo::tests::TemporaryFolder;
 
 namespace {
 
-constexpr std::size_t kTreesOfModel = 3;
-using ModelRows = std::array<std::map<std::string, std::string>, kTreesOfModel>;
+constexpr std::size_t trees_of_model = 3;
+using ModelRows = std::array<std::map<std::string, std::string>, trees_of_model>;
 
 /// One change of a row; nullopt erases it.
 struct RowChange {
@@ -41,7 +41,7 @@ ModelRows rows_of(Store& store) {
   ModelRows rows;
   const auto snapshot = store.read();
   REQUIRE(snapshot);
-  for (std::size_t i = 0; i < kTreesOfModel; ++i) {
+  for (std::size_t i = 0; i < trees_of_model; ++i) {
     Cursor cursor(*snapshot, store.tree(i));
     for (auto row = cursor.first(); row; row = cursor.next()) rows[i].emplace(row->key, row->value);
   }
@@ -69,7 +69,7 @@ struct ModelledStore {
 
   RowChange random_change() {
     RowChange change;
-    change.tree = below(random, kTreesOfModel);
+    change.tree = below(random, trees_of_model);
     change.key = "key" + std::to_string(below(random, 300));
     change.is_undone = below(random, 8) == 0;
     if (below(random, 3) == 0) return change;
@@ -258,7 +258,7 @@ TEST_CASE("a snapshot that was taken before the file is replaced shows its rows 
   });
   std::this_thread::sleep_for(300ms);
   CHECK_FALSE(is_over.load());
-  for (std::size_t i = 0; i < kTreesOfModel; ++i) {
+  for (std::size_t i = 0; i < trees_of_model; ++i) {
     for (const auto& [key, value] : before[i]) CHECK(**(*snapshot)->get(subject.store->tree(i), key) == value);
   }
   snapshot.reset();

@@ -54,14 +54,14 @@ struct FailingStore {
   std::unique_ptr<Store> store;
 };
 
-constexpr auto kBoth = {config::Durability::commit, config::Durability::relaxed};
+constexpr auto both_durabilities = {config::Durability::commit, config::Durability::relaxed};
 
 }  // namespace
 
 TEST_CASE("a write happens once and whole, at whichever of its puts the map is full") {
-  constexpr int kRows = 8;
+  constexpr int row_count = 8;
   FailingStore subject;
-  for (std::size_t k = 1; k <= kRows + 2; ++k) {
+  for (std::size_t k = 1; k <= row_count + 2; ++k) {
     CAPTURE(k);
     subject.faults.plan({.code = fault_code::must_grow, .calls = {Call::put, Call::erase}, .from = k});
     int runs = 0;
@@ -69,7 +69,7 @@ TEST_CASE("a write happens once and whole, at whichever of its puts the map is f
       ++runs;
       const auto before = transaction.get(subject.store->tree(1), "count");
       const int count = before && *before ? std::stoi(std::string(**before)) : 0;
-      for (int i = 0; i < kRows - 1; ++i) {
+      for (int i = 0; i < row_count - 1; ++i) {
         OCTAVO_TRY_VOID(transaction.put(subject.store->tree(0), "k" + std::to_string(i), std::to_string(k)));
       }
       OCTAVO_TRY(const bool erased, transaction.erase(subject.store->tree(0), "k0"));
@@ -78,7 +78,7 @@ TEST_CASE("a write happens once and whole, at whichever of its puts the map is f
     });
     REQUIRE(written);
     const bool struck = subject.faults.fired() == 1;
-    CHECK(struck == (k <= kRows + 1));
+    CHECK(struck == (k <= row_count + 1));
     CHECK(runs == (struck ? 2 : 1));
     auto transaction = subject.store->read();
     CHECK(**transaction->get(subject.store->tree(1), "count") == std::to_string(k));
@@ -96,7 +96,7 @@ TEST_CASE("a commit that finds the map full is run again in a larger one") {
 }
 
 TEST_CASE("on a full disk writes fail, reads go on, and writes succeed when there is space again") {
-  for (const auto durability : kBoth) {
+  for (const auto durability : both_durabilities) {
     FailingStore subject(durability);
     subject.faults.plan({.code = ENOSPC, .calls = {Call::commit, Call::sync}, .lasting = true});
     for (int i = 0; i < 3; ++i) {
@@ -114,7 +114,7 @@ TEST_CASE("on a full disk writes fail, reads go on, and writes succeed when ther
 }
 
 TEST_CASE("a commit whose sync fails is an error, and the next one first opens and syncs the files anew") {
-  for (const auto durability : kBoth) {
+  for (const auto durability : both_durabilities) {
     FailingStore subject(durability);
     subject.faults.plan({.calls = {Call::commit}});
     const auto failed = subject.put("row", "lost");
@@ -365,7 +365,7 @@ TEST_CASE("an exception anywhere in a write leaves the store as it was") {
   for (std::size_t n = 1;; ++n) {
     CAPTURE(n);
     FailingStore subject;
-    subject.faults.plan({.code = FaultPlan::kNoMemory, .from = n});
+    subject.faults.plan({.code = FaultPlan::no_memory, .from = n});
     bool thrown = false;
     bool written = false;
     try {

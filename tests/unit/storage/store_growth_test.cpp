@@ -21,28 +21,28 @@ using octavo::tests::TemporaryFolder;
 
 namespace {
 
-constexpr std::uint64_t kSmallMap = 1 << 20;
-constexpr std::size_t kMoreThanSmall = 8 << 20;
+constexpr std::uint64_t small_map_bytes = 1 << 20;
+constexpr std::size_t more_than_small_bytes = 8 << 20;
 /// Of the gate, and some for a busy machine.
-constexpr auto kBoundOfWait = 4s;
+constexpr auto wait_max = 4s;
 
 Store::Options reserving_options(const TemporaryFolder& folder, const char* name) {
   Store::Options options;
   options.folder = folder.path() / name;
   options.trees = {"rows"};
   options.durability = config::Durability::ephemeral;
-  options.capacity_bytes_initial = kSmallMap;
+  options.capacity_bytes_initial = small_map_bytes;
   return options;
 }
 
 Store::Options growing_options(const TemporaryFolder& folder, const char* name) {
   auto options = reserving_options(folder, name);
-  options.capacity_bytes_reserved_max = kSmallMap;
+  options.capacity_bytes_reserved_max = small_map_bytes;
   return options;
 }
 
 Expected<void> write_so_that_it_grows(Store& store) {
-  return store.write(kMoreThanSmall, [](WriteTransaction&) -> Expected<void> { return {}; });
+  return store.write(more_than_small_bytes, [](WriteTransaction&) -> Expected<void> { return {}; });
 }
 
 std::uint64_t capacity_bytes_of(Store& store) {
@@ -78,7 +78,7 @@ TEST_CASE("two readers that enter two growing stores in opposite order do not st
                                     std::jthread(read_both, std::ref(two), std::ref(one)),
                                     std::jthread(grow, std::ref(one)), std::jthread(grow, std::ref(two))};
   }
-  CHECK(std::chrono::steady_clock::now() - begun < octavo::tests::patiently(kBoundOfWait));
+  CHECK(std::chrono::steady_clock::now() - begun < octavo::tests::patiently(wait_max));
   CHECK(unexpected == 0);
   CHECK(write_so_that_it_grows(one));
   CHECK(write_so_that_it_grows(two));
@@ -113,7 +113,7 @@ TEST_CASE("a write that must grow the map under a reader who stays is told to tr
     }
     std::thread(write).join();
     CHECK(*written);
-    CHECK(capacity_bytes_of(store) >= kMoreThanSmall);
+    CHECK(capacity_bytes_of(store) >= more_than_small_bytes);
   }
 }
 
@@ -133,26 +133,26 @@ TEST_CASE("a map is reserved so large that it does not grow, and the file stays 
   std::thread([&] { written = write_so_that_it_grows(store); }).join();
   CHECK(*written);
   CHECK(capacity_bytes_of(store) == reserved);
-  CHECK(std::filesystem::file_size(store.options().folder / "data.mdb") < kSmallMap);
+  CHECK(std::filesystem::file_size(store.options().folder / "data.mdb") < small_map_bytes);
 }
 
 TEST_CASE("all maps together take at most half of the address space, and each gets what it needs") {
-  constexpr int kMany = 20'000;
-  constexpr std::uint64_t kHalf = 64ULL << 40;
+  constexpr int map_count = 20'000;
+  constexpr std::uint64_t half_bytes = 64ULL << 40;
   std::uint64_t taken = 0;
-  std::uint64_t least = kHalf;
-  for (int i = 0; i < kMany; ++i) {
-    const std::uint64_t bytes = map_bytes_to_reserve(0, kSmallMap);
+  std::uint64_t least = half_bytes;
+  for (int i = 0; i < map_count; ++i) {
+    const std::uint64_t bytes = map_bytes_to_reserve(0, small_map_bytes);
     take_address_space(bytes);
     taken += bytes;
     least = std::min(least, bytes);
   }
-  const std::uint64_t of_large_file = map_bytes_to_reserve(kHalf / 4, kHalf / 4);
+  const std::uint64_t of_large_file = map_bytes_to_reserve(half_bytes / 4, half_bytes / 4);
   return_address_space(taken);
-  CHECK(least >= kSmallMap);
-  CHECK(taken <= kHalf + kMany * kSmallMap);
-  CHECK(of_large_file >= kHalf / 4);
-  CHECK(map_bytes_to_reserve(0, kSmallMap) >= least);
+  CHECK(least >= small_map_bytes);
+  CHECK(taken <= half_bytes + map_count * small_map_bytes);
+  CHECK(of_large_file >= half_bytes / 4);
+  CHECK(map_bytes_to_reserve(0, small_map_bytes) >= least);
 }
 
 // The sanitizers' own maps do not fit under such a limit.
@@ -170,8 +170,8 @@ TEST_CASE("where a process may not have much address space, maps begin small and
   REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
   REQUIRE(created);
   REQUIRE(small);
-  CHECK(small->capacity_bytes == kSmallMap);
+  CHECK(small->capacity_bytes == small_map_bytes);
   CHECK(written);
-  CHECK(capacity_bytes_of(store) >= kMoreThanSmall);
+  CHECK(capacity_bytes_of(store) >= more_than_small_bytes);
 }
 #endif

@@ -155,12 +155,12 @@ TEST_CASE("old versions are forgotten, the oldest first, and the log knows from 
   for (int i = 0; i < 5; ++i) REQUIRE(fixture.put("d" + std::to_string(i), "{}"));
   CHECK_FALSE(trim(fixture, 1, 10));
   CHECK(versions_of(fixture).size() == 5);
-  constexpr std::int64_t kLater = std::numeric_limits<std::int64_t>::max();
-  CHECK(trim(fixture, kLater, 2));
+  constexpr std::int64_t later = std::numeric_limits<std::int64_t>::max();
+  CHECK(trim(fixture, later, 2));
   CHECK(versions_of(fixture).size() == 3);
   CHECK(fixture.snapshot().versions_since().value() == 2);
-  CHECK(trim(fixture, kLater, 3));
-  CHECK_FALSE(trim(fixture, kLater, 3));
+  CHECK(trim(fixture, later, 3));
+  CHECK_FALSE(trim(fixture, later, 3));
   CHECK(fixture.snapshot().versions_since().value() == 5);
   REQUIRE(fixture.put("next", "{}"));
   CHECK(fixture.snapshot().versions_since().value() == 5);
@@ -169,12 +169,12 @@ TEST_CASE("old versions are forgotten, the oldest first, and the log knows from 
 
 TEST_CASE("versions stamped by a clock that was ahead are as old as the ones after them") {
   const std::int64_t now = unix_now_s();
-  constexpr std::int64_t kTenYears = 315'360'000;
+  constexpr std::int64_t ten_years = 315'360'000;
   PartitionFixture fixture;
   fixture.partition().set_keeps_versions(true);
   for (int i = 0; i < 40; ++i) REQUIRE(fixture.put("d" + std::to_string(i), "{}"));
   for (Sequence sequence = 1; sequence <= 11; ++sequence) {
-    REQUIRE(stamp_version(fixture.partition(), sequence, now + kTenYears));
+    REQUIRE(stamp_version(fixture.partition(), sequence, now + ten_years));
   }
   CHECK_FALSE(trim(fixture, now - 500, 100));
   CHECK(versions_of(fixture).size() == 40);

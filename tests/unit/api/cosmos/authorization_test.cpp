@@ -53,7 +53,7 @@ class Asker {
   Fields fields_;
 };
 
-const std::string kOwnKey = crypto::base64_encode("a key of one's own, long enough");
+const std::string own_key = crypto::base64_encode("a key of one's own, long enough");
 
 }  // namespace
 
@@ -107,33 +107,33 @@ TEST_CASE("the well-known key is for this machine, without a key or admins") {
   bool admins = false;
   const Authorization authorization(settings, fixture.engine(), [&] { return admins; });
   Asker asker;
-  CHECK(asker.ask(authorization, {"dbs"}, kWellKnownKey));
+  CHECK(asker.ask(authorization, {"dbs"}, well_known_key));
   asker.request().peer_address = "10.0.0.1";
-  CHECK_FALSE(asker.ask(authorization, {"dbs"}, kWellKnownKey));
+  CHECK_FALSE(asker.ask(authorization, {"dbs"}, well_known_key));
   asker.request().peer_address = "127.0.0.1";
   admins = true;
-  CHECK_FALSE(asker.ask(authorization, {"dbs"}, kWellKnownKey));
+  CHECK_FALSE(asker.ask(authorization, {"dbs"}, well_known_key));
   admins = false;
-  settings.cosmos_read_only_key = kOwnKey;
+  settings.cosmos_read_only_key = own_key;
   const Authorization with_a_reading_key(settings, fixture.engine(), [] { return false; });
-  CHECK_FALSE(asker.ask(with_a_reading_key, {"dbs"}, kWellKnownKey));
+  CHECK_FALSE(asker.ask(with_a_reading_key, {"dbs"}, well_known_key));
   settings.cosmos_read_only_key.clear();
   settings.bind = "0.0.0.0";
   const Authorization open_to_all(settings, fixture.engine(), [] { return false; });
-  CHECK_FALSE(asker.ask(open_to_all, {"dbs"}, kWellKnownKey));
+  CHECK_FALSE(asker.ask(open_to_all, {"dbs"}, well_known_key));
 }
 
 TEST_CASE("a key of one's own opens, for reading only or for everything") {
   tests::EngineFixture fixture;
   auto& settings = fixture.settings();
-  settings.cosmos_key = kOwnKey;
+  settings.cosmos_key = own_key;
   settings.cosmos_read_only_key = crypto::base64_encode("another key, for reading");
   const Authorization authorization(settings, fixture.engine(), [] { return true; });
   Asker asker;
-  CHECK(asker.ask(authorization, {"dbs"}, kOwnKey, false));
+  CHECK(asker.ask(authorization, {"dbs"}, own_key, false));
   CHECK(asker.ask(authorization, {"dbs"}, settings.cosmos_read_only_key));
   CHECK(asker.ask(authorization, {"dbs"}, settings.cosmos_read_only_key, false).error().code == ErrorCode::forbidden);
-  CHECK(asker.ask(authorization, {"dbs"}, kWellKnownKey).error().code == ErrorCode::unauthorized);
+  CHECK(asker.ask(authorization, {"dbs"}, well_known_key).error().code == ErrorCode::unauthorized);
   CHECK(asker.ask(authorization, {"dbs"}, crypto::base64_encode("a wrong key")).error().code ==
         ErrorCode::unauthorized);
 }
@@ -145,19 +145,19 @@ TEST_CASE("the well-known key may be configured, and then opens from anywhere") 
   const Authorization authorization(fixture.settings(), fixture.engine(), [] { return true; });
   Asker asker;
   asker.request().peer_address = "10.0.0.1";
-  CHECK(asker.ask(authorization, {"dbs"}, kWellKnownKey, false));
-  CHECK(asker.ask(authorization, {"dbs"}, kOwnKey).error().code == ErrorCode::unauthorized);
+  CHECK(asker.ask(authorization, {"dbs"}, well_known_key, false));
+  CHECK(asker.ask(authorization, {"dbs"}, own_key).error().code == ErrorCode::unauthorized);
 }
 
 TEST_CASE("a signature is good for a quarter of an hour") {
   tests::EngineFixture fixture;
-  fixture.settings().cosmos_key = kOwnKey;
+  fixture.settings().cosmos_key = own_key;
   const Authorization authorization(fixture.settings(), fixture.engine(), [] { return false; });
   Asker asker;
   const std::time_t now = std::time(nullptr);
-  CHECK(asker.ask(authorization, {"dbs"}, kOwnKey, true, now - 800));
-  CHECK(asker.ask(authorization, {"dbs"}, kOwnKey, true, now + 800));
-  CHECK(asker.ask(authorization, {"dbs"}, kOwnKey, true, now - 1000).error().code == ErrorCode::forbidden);
+  CHECK(asker.ask(authorization, {"dbs"}, own_key, true, now - 800));
+  CHECK(asker.ask(authorization, {"dbs"}, own_key, true, now + 800));
+  CHECK(asker.ask(authorization, {"dbs"}, own_key, true, now - 1000).error().code == ErrorCode::forbidden);
 }
 
 }  // namespace octavo::api::cosmos

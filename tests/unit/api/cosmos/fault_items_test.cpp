@@ -21,7 +21,7 @@ void check_cosmos_error(const Received& answer, const FaultKind&) {
   CHECK_FALSE(text(answer.json(), "message").empty());
 }
 
-const FaultDialect kCosmos{
+const FaultDialect cosmos_dialect{
     .check_error = check_cosmos_error,
     .check_success = [](const Received&, const FaultKind&) {},
     .read_one = [](FaultyShop& shop) { return shop.cosmos().get(items::path("d0"), items::of_key("p0")).status; },
@@ -46,7 +46,8 @@ TEST_CASE("requests of the Cosmos DB API answer every fault") {
   const FaultKind kind = GENERATE(from_range(fault_kinds()));
   FaultyShop shop;
   shop.add_container();
-  for (const ShopRequest& request : every_item_request()) FaultMatrix(shop, kCosmos).run_everywhere(request, kind, 1);
+  for (const ShopRequest& request : every_item_request())
+    FaultMatrix(shop, cosmos_dialect).run_everywhere(request, kind, 1);
   restart_and_check(shop);
 }
 
@@ -56,7 +57,7 @@ TEST_CASE("requests of the Cosmos DB API answer every fault at every storage cal
   FaultyShop shop;
   shop.add_container();
   for (const ShopRequest& request : every_item_request()) {
-    FaultMatrix(shop, kCosmos).run_everywhere(request, kind);
+    FaultMatrix(shop, cosmos_dialect).run_everywhere(request, kind);
     // Each full map has doubled the map: without an end of that, the address space would not suffice in time.
     restart_and_check(shop);
   }

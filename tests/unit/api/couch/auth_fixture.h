@@ -91,7 +91,7 @@ class AuthFixture {
   partitioning::Engine& engine() { return engine_fixture_.engine(); }
   config::Settings& settings() { return settings_; }
   api::couch::Authenticator& authenticator() { return *authenticator_; }
-  std::shared_ptr<partitioning::Database> users() { return engine().find_database(api::couch::kUsersDatabase); }
+  std::shared_ptr<partitioning::Database> users() { return engine().find_database(api::couch::users_database); }
 
   Expected<api::couch::UserContext> authenticate(TestRequest& request) {
     return run_task(wrap(authenticator_->authenticate(request.get()))).value;
@@ -125,7 +125,7 @@ class AuthFixture {
   /// As a document handler does: prepares the body, then stores it.
   Expected<storage::WrittenDocument> write_user(const api::couch::UserContext& user, const std::string& name,
                                                 const std::string& body, bool deleted = false) {
-    const std::string id = std::string(api::couch::kUserIdPrefix) + name;
+    const std::string id = std::string(api::couch::user_id_prefix) + name;
     OCTAVO_TRY(auto prepared, prepare(user, id, body, deleted));
     std::optional<storage::Revision> parent;
     {

@@ -231,7 +231,7 @@ TEST_CASE("users are found again in a users database that was deleted and create
   AuthFixture fixture;
   REQUIRE(fixture.write_user(AuthFixture::server_admin(), "jan", jan_with_apple));
   REQUIRE(fixture.basic("jan", "apple"));
-  REQUIRE(fixture.engine().delete_database(kUsersDatabase));
+  REQUIRE(fixture.engine().delete_database(users_database));
   CHECK(fixture.basic("jan", "apple").error() == wrong_password);
   REQUIRE(ensure_system_databases(fixture.engine()));
   CHECK(fixture.basic("jan", "apple").error() == wrong_password);

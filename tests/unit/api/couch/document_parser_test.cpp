@@ -7,10 +7,10 @@ using namespace octavo::api::couch;
 
 namespace {
 
-constexpr std::size_t kLimit = 1000;
+constexpr std::size_t limit_bytes = 1000;
 
 Error error_of(std::string_view json) {
-  const auto parsed = parse_document(json, kLimit);
+  const auto parsed = parse_document(json, limit_bytes);
   REQUIRE_FALSE(parsed.has_value());
   return parsed.error();
 }
@@ -20,7 +20,7 @@ Error error_of(std::string_view json) {
 TEST_CASE("the special members are taken out of a document") {
   const auto document = parse_document(
       R"({ "_id": "a:b", "n": 12345678901234567890, "_rev": "1-00000000000000000000000000000001", "x": [1, 2] })",
-      kLimit);
+      limit_bytes);
   REQUIRE(document.has_value());
   CHECK(document->id == "a:b");
   CHECK(document->revision->to_string() == "1-00000000000000000000000000000001");
@@ -29,7 +29,7 @@ TEST_CASE("the special members are taken out of a document") {
 }
 
 TEST_CASE("_deleted makes a tombstone that keeps its other fields") {
-  const auto document = parse_document(R"({"_deleted":true,"why":"old"})", kLimit);
+  const auto document = parse_document(R"({"_deleted":true,"why":"old"})", limit_bytes);
   REQUIRE(document.has_value());
   CHECK(document->deleted);
   CHECK(document->body == R"({"why":"old"})");
@@ -46,20 +46,20 @@ TEST_CASE("a _deleted that is no boolean is a bad special member") {
 }
 
 TEST_CASE("members that replies carry are ignored in requests") {
-  const auto document =
-      parse_document(R"({"_revs_info":[],"_local_seq":3,"_conflicts":["x"],"_deleted_conflicts":[],"a":1})", kLimit);
+  const auto document = parse_document(
+      R"({"_revs_info":[],"_local_seq":3,"_conflicts":["x"],"_deleted_conflicts":[],"a":1})", limit_bytes);
   REQUIRE(document.has_value());
   CHECK(document->body == R"({"a":1})");
 }
 
 TEST_CASE("the replicator's members stay in the document") {
-  const auto document = parse_document(R"({"_replication_state":"completed","a":1})", kLimit);
+  const auto document = parse_document(R"({"_replication_state":"completed","a":1})", limit_bytes);
   REQUIRE(document.has_value());
   CHECK(document->body == R"({"a":1,"_replication_state":"completed"})");
 }
 
 TEST_CASE("the replicator's members stay in a document that has no others") {
-  const auto document = parse_document(R"({"_replication_id": "x"})", kLimit);
+  const auto document = parse_document(R"({"_replication_id": "x"})", limit_bytes);
   REQUIRE(document.has_value());
   CHECK(document->body == R"({"_replication_id":"x"})");
 }
@@ -80,7 +80,7 @@ TEST_CASE("a document must be an object") {
 }
 
 TEST_CASE("_revisions names the history, newest first") {
-  const auto document = parse_document(R"({"_revisions":{"start":3,"ids":["c","b","a"]}})", kLimit);
+  const auto document = parse_document(R"({"_revisions":{"start":3,"ids":["c","b","a"]}})", limit_bytes);
   REQUIRE(document.has_value());
   REQUIRE(document->history.size() == 3);
   CHECK(document->history[0].to_string() == "3-c");
@@ -108,29 +108,29 @@ TEST_CASE("_revisions must have a start and ids") {
 
 TEST_CASE("attachments are refused, an empty set of them is not") {
   CHECK(error_of(R"({"_attachments":{"a.txt":{"data":"eA=="}}})").code == ErrorCode::unsupported);
-  CHECK(parse_document(R"({"_attachments":{}})", kLimit).has_value());
+  CHECK(parse_document(R"({"_attachments":{}})", limit_bytes).has_value());
 }
 
 TEST_CASE("a document over the limit names its id") {
-  const auto error = error_of(R"({"_id":"big","a":")" + std::string(kLimit, 'x') + "\"}");
+  const auto error = error_of(R"({"_id":"big","a":")" + std::string(limit_bytes, 'x') + "\"}");
   CHECK(error.word == "document_too_large");
   CHECK(error.reason == "big");
 }
 
 TEST_CASE("the revision of a local document is its edit number") {
-  const auto document = parse_document(R"({"_id":"_local/x","_rev":"0-7"})", kLimit);
+  const auto document = parse_document(R"({"_id":"_local/x","_rev":"0-7"})", limit_bytes);
   REQUIRE(document.has_value());
   CHECK(document->local_edit == 7U);
 }
 
 TEST_CASE("a replicated edit needs a revision") {
-  const auto write = make_write("a", *parse_document("{}", kLimit), false);
+  const auto write = make_write("a", *parse_document("{}", limit_bytes), false);
   REQUIRE_FALSE(write.has_value());
   CHECK(write.error().reason == "When `new_edits: false`, the document needs `_rev` or `_revisions` specified");
 }
 
 TEST_CASE("a replicated edit with a revision alone has a history of one") {
-  const auto write = make_write("a", *parse_document(R"({"_rev":"2-x"})", kLimit), false);
+  const auto write = make_write("a", *parse_document(R"({"_rev":"2-x"})", limit_bytes), false);
   REQUIRE(write.has_value());
   CHECK(write->replicated);
   REQUIRE(write->history.size() == 1);

@@ -32,14 +32,15 @@ void check_rows(const Received& answer, const FaultKind& kind) {
   }
 }
 
-const FaultDialect kCouch{.check_error = check_couch_error,
-                          .check_success = check_rows,
-                          .read_one = [](FaultyShop& faulty) { return faulty.couch().get("/shop/p0:d0").status; },
-                          .check_reads = [](FaultyShop& faulty) { faulty.check_reads(); }};
+const FaultDialect couch_dialect{
+    .check_error = check_couch_error,
+    .check_success = check_rows,
+    .read_one = [](FaultyShop& faulty) { return faulty.couch().get("/shop/p0:d0").status; },
+    .check_reads = [](FaultyShop& faulty) { faulty.check_reads(); }};
 
 void run_everywhere(FaultyShop& faulty, const ShopRequest& request, const FaultKind& kind,
                     std::size_t points = std::numeric_limits<std::size_t>::max()) {
-  FaultMatrix(faulty, kCouch).run_everywhere(request, kind, points);
+  FaultMatrix(faulty, couch_dialect).run_everywhere(request, kind, points);
 }
 
 std::vector<ShopRequest> every_request() {

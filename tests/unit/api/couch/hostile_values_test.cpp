@@ -10,7 +10,7 @@ using octavo::tests::CouchApiFixture;
 
 namespace {
 
-constexpr int kDepthMax = 512;
+constexpr int nesting_max = 512;
 
 std::string nested(int depth, char open, char close, const std::string& inside) {
   std::string text;
@@ -37,8 +37,8 @@ TEST_CASE("nesting is taken to its limit in every place a document can stand, an
   CouchApiFixture couch;
   REQUIRE(couch.put("/db").status == 201);
   for (const auto& [open, close] : {std::pair{'[', ']'}, std::pair{'{', '}'}}) {
-    const std::string deep = R"({"d":)" + nested(kDepthMax - 1, open, close, "1") + "}";
-    const std::string deeper = R"({"d":)" + nested(kDepthMax, open, close, "1") + "}";
+    const std::string deep = R"({"d":)" + nested(nesting_max - 1, open, close, "1") + "}";
+    const std::string deeper = R"({"d":)" + nested(nesting_max, open, close, "1") + "}";
     const std::string id = open == '[' ? "array" : "object";
     CHECK(couch.put("/db/" + id, deep).status == 201);
     CHECK(body_of(couch, "/db/" + id) == deep);

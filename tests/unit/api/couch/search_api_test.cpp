@@ -7,7 +7,7 @@ using octavo::tests::text;
 
 namespace {
 
-constexpr std::size_t kTextBytesMax = 1024 * 1024;
+constexpr std::size_t text_bytes_max = 1024 * 1024;
 
 std::string analysis_of(std::size_t text_bytes) {
   return R"({"analyzer":"keyword","text":")" + std::string(text_bytes, 'x') + "\"}";
@@ -34,8 +34,8 @@ TEST_CASE("_search_analyze is open on a server without admins") {
 
 TEST_CASE("_search_analyze takes a long text, but not any") {
   CouchApiFixture couch;
-  CHECK(couch.post("/_search_analyze", analysis_of(kTextBytesMax)).status == 200);
-  const auto refused = couch.post("/_search_analyze", analysis_of(kTextBytesMax + 1));
+  CHECK(couch.post("/_search_analyze", analysis_of(text_bytes_max)).status == 200);
+  const auto refused = couch.post("/_search_analyze", analysis_of(text_bytes_max + 1));
   CHECK(refused.status == 413);
   CHECK(text(refused.json(), "reason") == "text must not be longer than 1048576 bytes");
 }

@@ -92,7 +92,7 @@ TEST_CASE("malformed targets are refused") {
 TEST_CASE("a target of more parts than any resource has is refused") {
   std::string path;
   std::string query = "/?";
-  for (std::size_t i = 0; i < kTargetPartsMax; ++i) {
+  for (std::size_t i = 0; i < target_parts_max; ++i) {
     path += "/a";
     query += "a&";
   }

@@ -36,7 +36,7 @@ class DesignShop {
   std::shared_ptr<partitioning::Database> database;
 };
 
-const std::string kRule = R"({"validate_doc_update":"function() { throw {forbidden: 'no'}; }"})";
+const std::string forbidding_rule = R"({"validate_doc_update":"function() { throw {forbidden: 'no'}; }"})";
 
 }  // namespace
 
@@ -45,16 +45,16 @@ TEST_CASE("a database without validate functions validates nothing") {
   CHECK(shop.validation_count() == 0);
   shop.put("_design/views", R"({"views":{"a":{"map":"function(doc) {}"}}})");
   shop.put("_design/mango", R"({"language":"query","note":"has no \"validate_doc_update\" of its own"})");
-  shop.put("a", kRule);
+  shop.put("a", forbidding_rule);
   CHECK(shop.validation_count() == 0);
 }
 
 TEST_CASE("validate functions come and go with their design documents") {
   DesignShop shop;
   CHECK(shop.validation_count() == 0);
-  const auto first = shop.put("_design/a", kRule);
+  const auto first = shop.put("_design/a", forbidding_rule);
   CHECK(shop.validation_count() == 1);
-  shop.put("_design/b", kRule);
+  shop.put("_design/b", forbidding_rule);
   CHECK(shop.validation_count() == 2);
   shop.put("_design/a", "{}", first, true);
   REQUIRE(shop.validation_count() == 1);
@@ -67,7 +67,7 @@ TEST_CASE("validate functions come and go with their design documents") {
 
 TEST_CASE("a database that is opened again validates as before") {
   DesignShop shop;
-  shop.put("_design/a", kRule);
+  shop.put("_design/a", forbidding_rule);
   shop.database.reset();
   shop.fixture.stop();
   shop.fixture.start();

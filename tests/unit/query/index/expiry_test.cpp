@@ -22,8 +22,8 @@ using octavo::tests::EngineFixture;
 using octavo::tests::run_task;
 using std::chrono::seconds;
 
-constexpr std::string_view kEndUnlessTheySay = R"({"ttl":1})";
-constexpr std::string_view kEndIfTheySay = R"({"ttl":-1})";
+constexpr std::string_view end_unless_they_say = R"({"ttl":1})";
+constexpr std::string_view end_if_they_say = R"({"ttl":-1})";
 
 void sleep_beyond_the_end() {
   std::this_thread::sleep_for(std::chrono::milliseconds{2'050});
@@ -70,7 +70,7 @@ void check_rows(partitioning::Database& database, std::int64_t default_s) {
 TEST_CASE("whoever waits for it finds no document that had expired by then") {
   ActiveTasks tasks;
   EngineFixture fixture(DatabaseServices::factory(&tasks, octavo::tests::read_definition));
-  const auto database = fixture.create("notes", {.q = 2, .definition = std::string(kEndIfTheySay)});
+  const auto database = fixture.create("notes", {.q = 2, .definition = std::string(end_if_they_say)});
   for (int i = 0; i < 100; ++i) {
     EngineFixture::put(*database, "n" + std::to_string(i), i % 2 == 0 ? R"({"ttl":1})" : R"({"ttl":1000})");
   }
@@ -88,7 +88,7 @@ TEST_CASE("documents from before their database had a time to live are found, to
   const auto database = fixture.create("notes", {});
   for (int i = 0; i < 50; ++i) EngineFixture::put(*database, "n" + std::to_string(i), "{}");
   EngineFixture::put(*database, "stays", R"({"ttl":-1})");
-  REQUIRE(database->set_definition(std::string(kEndUnlessTheySay)));
+  REQUIRE(database->set_definition(std::string(end_unless_they_say)));
   sleep_beyond_the_end();
   REQUIRE(wait_until_deleted(*database));
   CHECK(statistics(*database).document_count == 1);
@@ -98,7 +98,7 @@ TEST_CASE("documents from before their database had a time to live are found, to
 TEST_CASE("nobody has to ask: what has expired is deleted in the background") {
   ActiveTasks tasks;
   EngineFixture fixture(DatabaseServices::factory(&tasks, octavo::tests::read_definition));
-  const auto database = fixture.create("notes", {.definition = std::string(kEndUnlessTheySay)});
+  const auto database = fixture.create("notes", {.definition = std::string(end_unless_they_say)});
   for (int i = 0; i < 1'200; ++i) EngineFixture::put(*database, "n" + std::to_string(i), "{}");
   const auto until = std::chrono::steady_clock::now() + octavo::tests::patiently(seconds{30});
   while (statistics(*database).document_count > 0 && std::chrono::steady_clock::now() < until) {
@@ -113,7 +113,7 @@ TEST_CASE("where documents do not end nobody waits") {
   const auto database = fixture.create("notes", {});
   EngineFixture::put(*database, "a", R"({"ttl":1})");
   CHECK(run_task(services_of(*database)->wait_for_expirations(std::chrono::steady_clock::now())));
-  REQUIRE(database->set_definition(std::string(kEndUnlessTheySay)));
+  REQUIRE(database->set_definition(std::string(end_unless_they_say)));
   REQUIRE(database->set_definition(""));
   CHECK(run_task(services_of(*database)->wait_for_expirations(std::chrono::steady_clock::now())));
   CHECK(statistics(*database).document_count == 1);
@@ -122,7 +122,7 @@ TEST_CASE("where documents do not end nobody waits") {
 TEST_CASE("the parts of a partition that was split know when their documents end") {
   ActiveTasks tasks;
   EngineFixture fixture(DatabaseServices::factory(&tasks, octavo::tests::read_definition));
-  const auto database = fixture.create("notes", {.partitioned = true, .definition = std::string(kEndIfTheySay)});
+  const auto database = fixture.create("notes", {.partitioned = true, .definition = std::string(end_if_they_say)});
   for (int i = 0; i < 200; ++i) {
     EngineFixture::put(*database, "key" + std::to_string(i % 20) + ":" + std::to_string(i),
                        i % 2 == 0 ? R"({"ttl":1000})" : "{}");

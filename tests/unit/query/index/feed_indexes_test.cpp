@@ -604,16 +604,16 @@ TEST_CASE("work in parallel is done once each, and ends at the first error or wh
     return {};
   }));
   CHECK(std::ranges::all_of(calls, [](const auto& count) { return count == 1; }));
-  constexpr std::size_t kMany = 1'000'000;
+  constexpr std::size_t piece_count = 1'000'000;
   std::atomic<std::size_t> done{0};
-  const auto failed = work_in_parallel(&pool, kMany, stopping, [&](std::size_t i) -> Expected<void> {
+  const auto failed = work_in_parallel(&pool, piece_count, stopping, [&](std::size_t i) -> Expected<void> {
     ++done;
     if (i == 3) return fail(ErrorCode::conflict, "three");
     return {};
   });
   REQUIRE(!failed);
   CHECK(failed.error().reason == "three");
-  CHECK(done < kMany);
+  CHECK(done < piece_count);
   stopping = true;
   const auto stopped = work_in_parallel(&pool, 10, stopping, [&](std::size_t) -> Expected<void> { return {}; });
   REQUIRE(!stopped);

@@ -63,7 +63,7 @@ std::vector<std::int64_t> numbers_in(const std::string& results) {
   return numbers;
 }
 
-constexpr std::string_view kIndexOfN =
+constexpr std::string_view index_of_n =
     R"({"language":"query","options":{"partitioned":true},"views":{"n":{"map":{"fields":{"n":"asc"}},)"
     R"("reduce":"_count","options":{"def":{"fields":["n"]}}}}})";
 
@@ -73,7 +73,7 @@ TEST_CASE("local and automatic indexes are there after a split, and sound") {
   ActiveTasks tasks;
   EngineFixture fixture(DatabaseServices::factory(&tasks, octavo::tests::read_definition));
   const auto database = fixture.create("shop", {.partitioned = true, .auto_index = true});
-  EngineFixture::put(*database, "_design/by-n", std::string(kIndexOfN));
+  EngineFixture::put(*database, "_design/by-n", std::string(index_of_n));
   for (int i = 0; i < 500; ++i) {
     EngineFixture::put(*database, "key" + std::to_string(i % 40) + ":" + std::to_string(i),
                        R"({"n":)" + std::to_string(i) + "}");
@@ -91,7 +91,7 @@ TEST_CASE("local and automatic indexes are there after a split, and sound") {
   check_index_rows(*database);
 
   // An index that is defined just now has to be built on the new ones, too.
-  EngineFixture::put(*database, "_design/by-m", std::string(kIndexOfN));
+  EngineFixture::put(*database, "_design/by-m", std::string(index_of_n));
   REQUIRE(partitioning::PartitionSplit(database, 1, never).run().has_value());
   CHECK(becomes_true([&] {
     const auto catalog = indexes.catalog().value();
@@ -103,7 +103,7 @@ TEST_CASE("local and automatic indexes are there after a split, and sound") {
 TEST_CASE("beside an automatic index a local one has the document that makes its logical partition large") {
   EngineFixture fixture(DatabaseServices::factory(nullptr, octavo::tests::read_definition));
   const auto database = fixture.create("shop", {.partitioned = true, .auto_index = true});
-  EngineFixture::put(*database, "_design/by-n", std::string(kIndexOfN));
+  EngineFixture::put(*database, "_design/by-n", std::string(index_of_n));
   REQUIRE(becomes_true([&] {
     const auto catalog = services_of(*database)->indexes().catalog().value();
     return catalog->automatic && catalog->indexes.size() == 1 && catalog->indexes.front().is_built();
@@ -116,7 +116,7 @@ TEST_CASE("beside an automatic index a local one has the document that makes its
 
 TEST_CASE("a query that began before a split goes on by its local or automatic index") {
   octavo::tests::SqlFixture fixture(partitioning::CreateDatabaseOptions{.partitioned = true, .auto_index = true});
-  fixture.put("_design/by-n", kIndexOfN);
+  fixture.put("_design/by-n", index_of_n);
   std::vector<std::int64_t> all;
   std::vector<std::int64_t> of_one;
   for (int i = 0; i < 500; ++i) {

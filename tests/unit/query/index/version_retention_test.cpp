@@ -63,7 +63,7 @@ bool trims_until(Condition holds) {
 }
 
 /// Many times as long as there is between two trims.
-constexpr std::chrono::milliseconds kManyTrims{500};
+constexpr std::chrono::milliseconds many_trims{500};
 
 }  // namespace
 
@@ -82,7 +82,7 @@ TEST_CASE("where the writer is busy one trim of old versions waits for it, not m
     retention.set_seconds(0);
     CHECK(trims_until([&] { return subject.partition().queued_bytes() > 0; }));
     const auto queued = subject.partition().queued_bytes();
-    std::this_thread::sleep_for(kManyTrims);
+    std::this_thread::sleep_for(many_trims);
     CHECK(subject.partition().queued_bytes() == queued);
     over.set_value();
     CHECK(trims_until([&] { return !subject.has_versions(); }));
@@ -95,7 +95,7 @@ TEST_CASE("versions that cannot be removed because the disk is full are tried ag
   subject.faults.plan({.code = ENOSPC, .calls = {Call::commit}, .lasting = true, .folder_part = "partition-0"});
   retention.set_seconds(0);
   CHECK(trims_until([&] { return subject.faults.fired() > 0; }));
-  std::this_thread::sleep_for(kManyTrims);
+  std::this_thread::sleep_for(many_trims);
   CHECK(subject.faults.fired() <= 3);
   CHECK(subject.has_versions());
   subject.faults.heal();
@@ -111,7 +111,7 @@ TEST_CASE("versions from before a gap in their log are not trimmed again and aga
     VersionRetention retention(*subject.database);
     retention.set_seconds(1'000);
     CHECK(trims_until([&] { return subject.faults.seen() > 0; }));
-    std::this_thread::sleep_for(kManyTrims);
+    std::this_thread::sleep_for(many_trims);
     CHECK(subject.faults.seen() <= 3);
   }
   subject.faults.heal();

@@ -13,11 +13,11 @@ using namespace octavo::query::javascript;
 
 namespace {
 
-constexpr std::string_view kUser = R"({"db":"shop","name":"ann","roles":["editor"]})";
-constexpr std::string_view kDocument = R"({"_id":"a","n":1})";
+constexpr std::string_view user_json = R"({"db":"shop","name":"ann","roles":["editor"]})";
+constexpr std::string_view document_json = R"({"_id":"a","n":1})";
 
 Expected<void> validated_by(std::string_view source, std::optional<std::string_view> old = std::nullopt) {
-  return validate(program_of(source), 0, kDocument, old, kUser, R"({"admins":{"names":["bob"]}})");
+  return validate(program_of(source), 0, document_json, old, user_json, R"({"admins":{"names":["bob"]}})");
 }
 
 Error refusal_of(std::string_view source) {
@@ -27,9 +27,9 @@ Error refusal_of(std::string_view source) {
 }
 
 std::vector<bool> filtered_by(std::string_view source, std::string_view request = "{}") {
-  constexpr std::array<std::string_view, 3> kDocuments{R"({"_id":"a","n":1})", R"({"_id":"b","n":2})",
-                                                       R"({"_id":"c"})"};
-  const auto passed = filter(program_of(source), 0, kDocuments, request);
+  constexpr std::array<std::string_view, 3> three_documents{R"({"_id":"a","n":1})", R"({"_id":"b","n":2})",
+                                                            R"({"_id":"c"})"};
+  const auto passed = filter(program_of(source), 0, three_documents, request);
   REQUIRE(passed);
   return *passed;
 }
@@ -62,7 +62,7 @@ TEST_CASE("functions of a design document see it as this, and its modules") {
   const auto program = program_of({"function(doc) { require('lib/rule').check(doc, this.limit); }"},
                                   R"js({"_id":"_design/d","limit":0,"lib":{"rule":
       "exports.check = function(doc, limit) { if (doc.n > limit) throw {forbidden: 'over ' + limit}; };"}})js");
-  const auto valid = validate(program, 0, kDocument, std::nullopt, kUser, "{}");
+  const auto valid = validate(program, 0, document_json, std::nullopt, user_json, "{}");
   REQUIRE_FALSE(valid);
   CHECK(valid.error().reason == "over 0");
 }
@@ -76,22 +76,22 @@ TEST_CASE("a filter answers for each document, with the request at hand") {
 
 TEST_CASE("each request of a filter is its own") {
   const auto program = program_of("function(doc, req) { return req.wanted === doc._id; }");
-  constexpr std::array<std::string_view, 1> kA{R"({"_id":"a"})"};
-  CHECK(filter(program, 0, kA, R"({"wanted":"a"})") == std::vector<bool>{true});
-  CHECK(filter(program, 0, kA, R"({"wanted":"b"})") == std::vector<bool>{false});
-  CHECK(filter(program, 0, kA, R"({"wanted":"a"})") == std::vector<bool>{true});
+  constexpr std::array<std::string_view, 1> only_a{R"({"_id":"a"})"};
+  CHECK(filter(program, 0, only_a, R"({"wanted":"a"})") == std::vector<bool>{true});
+  CHECK(filter(program, 0, only_a, R"({"wanted":"b"})") == std::vector<bool>{false});
+  CHECK(filter(program, 0, only_a, R"({"wanted":"a"})") == std::vector<bool>{true});
 }
 
 TEST_CASE("a filter that throws fails the request") {
-  constexpr std::array<std::string_view, 1> kOne{"{}"};
-  const auto passed = filter(program_of("function(doc) { return doc.a.b; }"), 0, kOne, "{}");
+  constexpr std::array<std::string_view, 1> one_document{"{}"};
+  const auto passed = filter(program_of("function(doc) { return doc.a.b; }"), 0, one_document, "{}");
   REQUIRE_FALSE(passed);
   CHECK(passed.error().reason == "function 0: TypeError: doc.a is undefined (line 1)");
 }
 
 TEST_CASE("a map function as a filter passes what it emits for") {
-  constexpr std::array<std::string_view, 3> kDocuments{R"({"n":1})", "{}", R"({"n":2})"};
-  CHECK(emits(program_of("function(doc) { if (doc.n) emit(doc.n, doc); }"), 0, kDocuments) ==
+  constexpr std::array<std::string_view, 3> three_documents{R"({"n":1})", "{}", R"({"n":2})"};
+  CHECK(emits(program_of("function(doc) { if (doc.n) emit(doc.n, doc); }"), 0, three_documents) ==
         std::vector<bool>{true, false, true});
 }
 

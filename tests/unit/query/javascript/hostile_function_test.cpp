@@ -88,9 +88,9 @@ CallOutcome outcome_of(std::string_view source) {
   return outcome;
 }
 
-const std::string kTooLong = "function 0: the function took too long (javascript.call_time)";
-const std::string kTooMuchMemory = "function 0: the function used too much memory (javascript.heap_bytes_max)";
-const std::string kTooMuchOutput =
+const std::string too_long = "function 0: the function took too long (javascript.call_time)";
+const std::string too_much_memory = "function 0: the function used too much memory (javascript.heap_bytes_max)";
+const std::string too_much_output =
     "function 0: the function's output is too "
     "large (javascript.output_bytes_max)";
 
@@ -100,7 +100,7 @@ TEST_CASE("an endless loop ends at the time limit") {
   const NarrowLimits limits;
   const auto outcome = outcome_of("function() { while (true) {} }");
   CHECK(outcome.word == "resource_limit");
-  CHECK(outcome.reason == kTooLong);
+  CHECK(outcome.reason == too_long);
   CHECK(outcome.took >= 190ms);
   CHECK(outcome.took < patiently(3s));
 }
@@ -139,7 +139,7 @@ TEST_CASE("the time limit cannot be caught") {
   const NarrowLimits limits;
   CHECK(outcome_of("function() { while (true) { try { while (true) {} } catch "
                    "(e) {} finally { continue; } } }")
-            .reason == kTooLong);
+            .reason == too_long);
   CHECK(outcome_of("function() { for (;;) try { null.x; } catch (e) { emit(1); "
                    "} finally {} }")
             .word == "resource_limit");
@@ -155,19 +155,19 @@ TEST_CASE("work inside the engine ends at the time limit") {
   CHECK(outcome_of("function() { while (true) { try { "
                    "/(x+x+)+y/.test('xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'); } "
                    "catch (e) {} } }")
-            .reason == kTooLong);
+            .reason == too_long);
   CHECK(outcome_of("function() { var a = []; for (var i = 0; i < 20000; ++i) a.push(i); "
                    "a.sort(function(x, y) { for (var i = 0; i < 100000; ++i); return y "
                    "- x; }); }")
-            .reason == kTooLong);
+            .reason == too_long);
   CHECK(outcome_of("function() { function* g() { while (true) yield 1; } for "
                    "(var x of g()); }")
-            .reason == kTooLong);
-  CHECK(outcome_of("function() { emit({toJSON: function() { while (true); }}); }").reason == kTooLong);
+            .reason == too_long);
+  CHECK(outcome_of("function() { emit({toJSON: function() { while (true); }}); }").reason == too_long);
   CHECK(outcome_of("function() { emit(new Proxy({}, {ownKeys: function() { "
                    "while (true); }})); }")
-            .reason == kTooLong);
-  CHECK(outcome_of("function() { throw {get reason() { while (true); }}; }").reason == kTooLong);
+            .reason == too_long);
+  CHECK(outcome_of("function() { throw {get reason() { while (true); }}; }").reason == too_long);
 }
 
 TEST_CASE("a source that loops while it is read ends at the time limit") {
@@ -194,7 +194,7 @@ TEST_CASE("endless allocation ends at the memory limit") {
     INFO(source);
     const auto outcome = outcome_of(source);
     CHECK(outcome.word == "resource_limit");
-    CHECK((outcome.reason == kTooMuchMemory || outcome.reason == kTooLong));
+    CHECK((outcome.reason == too_much_memory || outcome.reason == too_long));
     CHECK(outcome.took < patiently(10s));
   }
 }
@@ -235,9 +235,9 @@ TEST_CASE("deep recursion ends with an error of the function") {
 
 TEST_CASE("output is bounded") {
   const NarrowLimits limits;
-  CHECK(outcome_of("function() { while (true) emit('0123456789', null); }").reason == kTooMuchOutput);
-  CHECK(outcome_of("function() { emit('x'.repeat(2000000)); }").reason == kTooMuchOutput);
-  CHECK(outcome_of("function() { for (;;) index('a', 'b'); }").reason == kTooLong);  // nobody listens
+  CHECK(outcome_of("function() { while (true) emit('0123456789', null); }").reason == too_much_output);
+  CHECK(outcome_of("function() { emit('x'.repeat(2000000)); }").reason == too_much_output);
+  CHECK(outcome_of("function() { for (;;) index('a', 'b'); }").reason == too_long);  // nobody listens
   Expected<void> indexed;
   Expected<std::string> reduced;
   std::thread([&] {
@@ -246,9 +246,9 @@ TEST_CASE("output is bounded") {
     reduced = reduce(program_of("function() { return 'x'.repeat(2000000); }"), 0, "null", "[]", true);
   }).join();
   REQUIRE_FALSE(indexed);
-  CHECK(indexed.error().reason == kTooMuchOutput);
+  CHECK(indexed.error().reason == too_much_output);
   REQUIRE_FALSE(reduced);
-  CHECK(reduced.error().reason == kTooMuchOutput);
+  CHECK(reduced.error().reason == too_much_output);
 }
 
 TEST_CASE("logging is bounded") {

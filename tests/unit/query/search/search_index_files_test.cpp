@@ -226,7 +226,7 @@ TEST_CASE("an index that lost changes with its files does not claim to have them
 
 // Lucene++ knows no std::bad_alloc: it stays as it was when one passed, and would wait for itself.
 TEST_CASE("an index goes on after a shortage of memory anywhere in it") {
-  constexpr std::size_t kRounds = 25;  // a file each: enough for a merge
+  constexpr std::size_t rounds = 25;  // a file each: enough for a merge
   using At = storage::StorageCall;
   std::size_t calls = 0;
   for (std::size_t n = 1, seen = n; n <= seen; n += 7) {
@@ -234,8 +234,8 @@ TEST_CASE("an index goes on after a shortage of memory anywhere in it") {
     Fixture shop;
     shop.faults = &faults;
     shop.reopen();
-    faults.plan({.code = tests::FaultPlan::kNoMemory, .calls = {At::put, At::sync}, .from = n});
-    for (std::size_t round = 0; round < kRounds; ++round) {
+    faults.plan({.code = tests::FaultPlan::no_memory, .calls = {At::put, At::sync}, .from = n});
+    for (std::size_t round = 0; round < rounds; ++round) {
       const auto put_all = [&] {
         for (std::size_t i = 0; i <= round; ++i) shop.put("d" + std::to_string(i), {Fixture::text("default", "red")});
       };
@@ -256,14 +256,14 @@ TEST_CASE("an index goes on after a shortage of memory anywhere in it") {
     seen = faults.seen();
     calls = std::max(calls, seen);
     faults.heal();
-    for (std::size_t i = 0; i < kRounds; ++i) {
+    for (std::size_t i = 0; i < rounds; ++i) {
       shop.put("d" + std::to_string(i), {Fixture::text("default", "blue")});
     }
     shop.apply();
-    CHECK(shop.run(shop.request("blue")).total_rows == kRounds);
+    CHECK(shop.run(shop.request("blue")).total_rows == rounds);
     CHECK(shop.run(shop.request("red")).total_rows == 0);
   }
-  CHECK(calls > kRounds);
+  CHECK(calls > rounds);
 }
 
 }  // namespace

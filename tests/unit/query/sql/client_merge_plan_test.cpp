@@ -37,8 +37,8 @@ std::string rewritten(std::string_view text) {
   // What is sent to a partition must be a query, too.
   if (!query.empty()) {
     std::string sent = query;
-    constexpr std::string_view kPlaceholder = "{documentdb-formattableorderbyquery-filter}";
-    if (const auto at = sent.find(kPlaceholder); at != std::string::npos) sent.replace(at, kPlaceholder.size(), "true");
+    constexpr std::string_view placeholder = "{documentdb-formattableorderbyquery-filter}";
+    if (const auto at = sent.find(placeholder); at != std::string::npos) sent.replace(at, placeholder.size(), "true");
     parse_sql(sent);
   }
   return query;

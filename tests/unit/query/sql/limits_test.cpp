@@ -13,7 +13,7 @@ using namespace octavo::tests;
 
 namespace {
 
-constexpr std::string_view kOverMemory = "error: The values that the query builds for one item exceed their limit.";
+constexpr std::string_view over_memory = "error: The values that the query builds for one item exceed their limit.";
 
 struct LimitsFixture : SqlFixture {
   explicit LimitsFixture(std::size_t text_bytes = 1 << 20) : SqlFixture() {
@@ -67,7 +67,7 @@ TEST_CASE("values that share their parts are limited by the text that they would
   std::string out;
   CHECK_FALSE(parsed->program().append_projection(evaluation, out));
   REQUIRE(evaluation.failed());
-  CHECK("error: " + evaluation.error().reason == kOverMemory);
+  CHECK("error: " + evaluation.error().reason == over_memory);
   CHECK(out.size() < 2 * sql::sql_item_bytes_max);
   CHECK(evaluation.error().word == "resource_limit");
 }
@@ -75,7 +75,7 @@ TEST_CASE("values that share their parts are limited by the text that they would
 TEST_CASE_METHOD(LimitsFixture, "one long property selected many times is a row over the limit") {
   std::string list = "c.s AS a0";
   for (int i = 1; i < 100; ++i) list += fmt::format(", c.s AS a{}", i);
-  CHECK(ask("SELECT " + list + " FROM c") == kOverMemory);
+  CHECK(ask("SELECT " + list + " FROM c") == over_memory);
   CHECK(ask("SELECT VALUE LENGTH(c.s) FROM c") == "[1048576]");
 }
 
@@ -84,7 +84,7 @@ TEST_CASE_METHOD(LimitsFixture, "the keys of a subquery's ORDER BY, DISTINCT and
        {"SELECT VALUE x FROM x IN c.arr ORDER BY c.s", "SELECT VALUE x FROM x IN c.arr ORDER BY c.s DESC",
         "SELECT DISTINCT VALUE [x, c.s] FROM x IN c.arr", "SELECT x, COUNT(1) AS n FROM x IN c.arr GROUP BY x, c.s"}) {
     INFO(subquery);
-    CHECK(ask("SELECT VALUE ARRAY_LENGTH(ARRAY(" + std::string(subquery) + ")) FROM c") == kOverMemory);
+    CHECK(ask("SELECT VALUE ARRAY_LENGTH(ARRAY(" + std::string(subquery) + ")) FROM c") == over_memory);
   }
   CHECK(ask("SELECT VALUE ARRAY(SELECT VALUE x FROM x IN c.arr WHERE x < 3 ORDER BY x DESC) FROM c") == "[[2,1,0]]");
 }
@@ -96,10 +96,10 @@ TEST_CASE_METHOD(LimitsFixture, "what a subquery kept is given back at its end")
 }
 
 TEST_CASE_METHOD(LimitsFixture, "texts that functions put together count while they are made") {
-  CHECK(ask("SELECT VALUE StringJoin(ARRAY(SELECT VALUE 'a' FROM x IN c.arr), c.s) FROM c") == kOverMemory);
-  CHECK(ask("SELECT VALUE LENGTH(ToString(ARRAY(SELECT VALUE c.s FROM x IN c.arr))) FROM c") == kOverMemory);
+  CHECK(ask("SELECT VALUE StringJoin(ARRAY(SELECT VALUE 'a' FROM x IN c.arr), c.s) FROM c") == over_memory);
+  CHECK(ask("SELECT VALUE LENGTH(ToString(ARRAY(SELECT VALUE c.s FROM x IN c.arr))) FROM c") == over_memory);
   CHECK(ask("SELECT VALUE ARRAY(SELECT VALUE c.s FROM x IN c.arr) = ARRAY(SELECT VALUE c.s FROM x IN c.arr) FROM c") ==
-        kOverMemory);
+        over_memory);
   CHECK(ask("SELECT VALUE LENGTH(StringJoin(['a', 'b'], c.s)) FROM c") == "[1048578]");
 }
 
@@ -128,14 +128,14 @@ TEST_CASE("functions over texts take time in proportion to them") {
 TEST_CASE("an item that takes too much time ends the query") {
   const std::string over_time = "error: The query takes too much time for one item; filter earlier, or ask for less.";
   const std::string text(200'000, 'a');
-  constexpr std::chrono::milliseconds kLimit{30};
+  constexpr std::chrono::milliseconds time_max{30};
   const double begun = processor_seconds();
-  CHECK(value_with("@text LIKE @part", text, "%" + std::string(20'000, 'a') + "b%", kLimit) == over_time);
-  CHECK(value_with("@text LIKE @part", text, "%[" + times_over("bcdefghi", 100) + "]%", kLimit) == over_time);
+  CHECK(value_with("@text LIKE @part", text, "%" + std::string(20'000, 'a') + "b%", time_max) == over_time);
+  CHECK(value_with("@text LIKE @part", text, "%[" + times_over("bcdefghi", 100) + "]%", time_max) == over_time);
   const std::string hundred = "(SELECT VALUE [0" + times_over(",0", 99) + "])";
   CHECK(value_with("(SELECT VALUE COUNT(1) FROM x IN " + hundred + " JOIN y IN " + hundred + " JOIN z IN " + hundred +
                        " WHERE CONTAINS(@text, 'ab'))",
-                   text, "", kLimit) == over_time);
+                   text, "", time_max) == over_time);
   CHECK(processor_seconds() - begun < 2);
 }
 

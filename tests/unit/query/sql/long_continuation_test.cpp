@@ -13,7 +13,7 @@ using namespace octavo::tests;
 
 namespace {
 
-constexpr std::size_t kContinuationBytesMax = 512;
+constexpr std::size_t continuation_bytes_max = 512;
 
 /// Items whose `x` has `length` bytes and, up to the last characters, the same text.
 class LongTexts : public SqlFixture {
@@ -75,7 +75,7 @@ class LongTexts : public SqlFixture {
   std::map<std::string, storage::Revision> revisions_;
 };
 
-const std::vector<std::string> kShapes{
+const std::vector<std::string> query_shapes{
     "SELECT VALUE c.x FROM c ORDER BY c.x",
     "SELECT VALUE c.x FROM c ORDER BY c.x, c.n DESC",
     "SELECT DISTINCT VALUE c.x FROM c",
@@ -96,7 +96,7 @@ std::vector<std::string> reversed(std::vector<std::string> values) {
 TEST_CASE("pages by long values with one beginning are complete, and their continuations short") {
   LongTexts texts(45);
   const auto all = texts.numbers();
-  for (const std::string& shape : kShapes) {
+  for (const std::string& shape : query_shapes) {
     for (const std::uint64_t items : {1, 4, 44, 45, 100}) {
       INFO(shape << " by " << items);
       CHECK(texts.read(shape, items) == all);
@@ -108,11 +108,11 @@ TEST_CASE("pages by long values with one beginning are complete, and their conti
   CHECK(texts.read("SELECT TOP 30 VALUE c.x FROM c ORDER BY c.x", 7) ==
         std::vector<std::string>(all.begin(), all.begin() + 30));
   CHECK(texts.longest > 300);
-  CHECK(texts.longest < kContinuationBytesMax);
+  CHECK(texts.longest < continuation_bytes_max);
 }
 
 TEST_CASE("what is inserted between pages is seen where its place is still to come, and nothing twice") {
-  for (const std::string& shape : kShapes) {
+  for (const std::string& shape : query_shapes) {
     for (const std::uint64_t items : {3, 20}) {
       INFO(shape << " by " << items);
       LongTexts texts(40);
@@ -132,7 +132,7 @@ TEST_CASE("what is inserted between pages is seen where its place is still to co
 }
 
 TEST_CASE("what is deleted between pages, the last row of a page too, takes nothing else along") {
-  for (const std::string& shape : kShapes) {
+  for (const std::string& shape : query_shapes) {
     for (const std::uint64_t items : {3, 20}) {
       INFO(shape << " by " << items);
       LongTexts texts(42);
@@ -154,7 +154,7 @@ TEST_CASE("what is deleted between pages, the last row of a page too, takes noth
 
 TEST_CASE("a program that deletes what it has read reads everything") {
   for (const std::size_t length : {300, 3'000, 5'000}) {
-    for (const std::string& shape : kShapes) {
+    for (const std::string& shape : query_shapes) {
       INFO(shape << " of " << length);
       LongTexts texts(30, length);
       const auto expected = texts.numbers();
@@ -168,7 +168,7 @@ TEST_CASE("a program that deletes what it has read reads everything") {
 }
 
 TEST_CASE("where the last row of a page goes, up to 4 KiB of its key are its place") {
-  for (const std::string& shape : kShapes) {
+  for (const std::string& shape : query_shapes) {
     INFO(shape);
     LongTexts texts(30, 1'900);
     const auto expected = texts.numbers();
@@ -179,7 +179,7 @@ TEST_CASE("where the last row of a page goes, up to 4 KiB of its key are its pla
 }
 
 TEST_CASE("many rows that come in before the last one do not end the pages") {
-  for (const std::string& shape : kShapes) {
+  for (const std::string& shape : query_shapes) {
     INFO(shape);
     LongTexts texts(12);
     const auto expected = texts.numbers();
@@ -220,7 +220,7 @@ TEST_CASE("a continuation says the beginning of a long key, and its digest") {
   point.same_beginning = 300;
   CHECK_FALSE(point.has_whole_key());
   CHECK(point.key == std::string(256, 'k'));
-  CHECK(point.encode().size() < kContinuationBytesMax);
+  CHECK(point.encode().size() < continuation_bytes_max);
   CHECK(sql::Continuation::decode(point.encode()) == point);
   point.set_key("short");
   CHECK(point.has_whole_key());

@@ -225,9 +225,9 @@ TEST_CASE("one partition, one physical partition, part of the hash space") {
   }
   CHECK(all == 30);
   sql::SqlScope half;
-  half.hash_range = {0, partitioning::kHashSpaceEnd / 2};
+  half.hash_range = {0, partitioning::hash_space_end / 2};
   sql::SqlScope other;
-  other.hash_range = {partitioning::kHashSpaceEnd / 2, partitioning::kHashSpaceEnd};
+  other.hash_range = {partitioning::hash_space_end / 2, partitioning::hash_space_end};
   const auto count = [&](const sql::SqlScope& scope) {
     return std::stoul(orders.ask("SELECT VALUE COUNT(1) FROM c", {}, scope).substr(1));
   };

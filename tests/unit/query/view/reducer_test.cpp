@@ -44,7 +44,7 @@ std::string reduction_of(std::string_view function, std::initializer_list<Sample
   return text;
 }
 
-const std::string kSumReason =
+const std::string sum_reason =
     R"("reason":"The _sum function requires that map values be numbers, arrays of numbers, or objects. Objects cannot be )"
     R"(mixed with other data structures. Objects can be arbitrarily nested, provided that the values for all fields are )"
     R"(themselves numbers, arrays of numbers, or objects.")";
@@ -75,9 +75,9 @@ TEST_CASE("_sum adds objects member by member, at any depth") {
 
 TEST_CASE("_sum of what cannot be added says so in place of a value") {
   CHECK(reduction_of("_sum", {{"1"}, {R"("x")"}}) ==
-        R"({"error":"builtin_reduce_error",)" + kSumReason + R"(,"caused_by":"x"})");
+        R"({"error":"builtin_reduce_error",)" + sum_reason + R"(,"caused_by":"x"})");
   CHECK(reduction_of("_sum", {{R"({"a":1})"}, {"2"}}) ==
-        R"({"error":"builtin_reduce_error",)" + kSumReason + R"(,"caused_by":2})");
+        R"({"error":"builtin_reduce_error",)" + sum_reason + R"(,"caused_by":2})");
 }
 
 TEST_CASE("_sum that does not shrink is refused") {

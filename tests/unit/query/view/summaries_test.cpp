@@ -30,7 +30,7 @@ class SummarizedRows {
     std::string key = view_prefix(view);
     append_sort_key(key, *parser.parse(json));
     append_key_text(key, id);
-    key.append(kOrdinalBytes, '\0');
+    key.append(ordinal_bytes, '\0');
     return key;
   }
 

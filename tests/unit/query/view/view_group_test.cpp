@@ -28,9 +28,9 @@ ViewGroupDefinition definition_of(std::vector<octavo::query::ViewSource> views) 
   return definition;
 }
 
-const octavo::query::ViewSource kByTags{
+const octavo::query::ViewSource tags_view{
     "by_tags", "function(doc) { doc.tags.forEach(function(tag) { emit(tag, doc.n); }); }", "_sum"};
-const octavo::query::ViewSource kByDate{"by_date", "function(doc) { if (doc.date) emit(doc.date, doc.n); }", "_sum"};
+const octavo::query::ViewSource date_view{"by_date", "function(doc) { if (doc.date) emit(doc.date, doc.n); }", "_sum"};
 
 query::views::KeyRange key_range(std::optional<std::string> start, std::optional<std::string> end,
                                  bool descending = false) {
@@ -44,7 +44,7 @@ query::views::KeyRange key_range(std::optional<std::string> start, std::optional
 }  // namespace
 
 TEST_CASE("a document's rows are what its newest state emits") {
-  GroupFixture fixture(definition_of({kByTags}));
+  GroupFixture fixture(definition_of({tags_view}));
   fixture.put("a", R"({"tags":["x","y","x"],"n":1})");
   fixture.put("b", R"({"tags":["x"],"n":2})");
   CHECK(fixture.rows("by_tags") == RowLines{R"(a "x" 1)", R"(a "x" 1)", R"(b "x" 2)", R"(a "y" 1)"});
@@ -157,7 +157,7 @@ TEST_CASE("rows are counted from either end") {
 }
 
 TEST_CASE("groups are reduced by equal keys, by first elements, and within ranges") {
-  GroupFixture fixture(definition_of({kByDate}));
+  GroupFixture fixture(definition_of({date_view}));
   fixture.put("a", R"({"date":[2019,1,28],"n":1})");
   fixture.put("b", R"({"date":[2019,1,28],"n":2})");
   fixture.put("c", R"({"date":[2019,2,1],"n":4})");
@@ -307,7 +307,7 @@ TEST_CASE("a reduce of a query does not keep the index from growing") {
 
 TEST_CASE("a batch whose commit fails leaves the old state, and can be given again") {
   FaultPlan faults;
-  GroupFixture fixture(definition_of({kByTags}), &faults);
+  GroupFixture fixture(definition_of({tags_view}), &faults);
   fixture.put("a", R"({"tags":["x"],"n":1})");
   const auto before = fixture.group->checkpoint();
   faults.plan({.code = ENOSPC, .calls = {FaultPlan::Call::commit}});
@@ -325,7 +325,7 @@ TEST_CASE("a batch whose commit fails leaves the old state, and can be given aga
 }
 
 TEST_CASE("a group goes on at its checkpoint; one of another past begins anew") {
-  GroupFixture fixture(definition_of({kByTags}));
+  GroupFixture fixture(definition_of({tags_view}));
   fixture.put("a", R"({"tags":["x"],"n":1})");
   fixture.start(fixture.sequence);
   CHECK(fixture.group->checkpoint() == fixture.sequence);
@@ -336,7 +336,7 @@ TEST_CASE("a group goes on at its checkpoint; one of another past begins anew") 
 }
 
 TEST_CASE("purged documents are found by their ids") {
-  GroupFixture fixture(definition_of({kByTags}));
+  GroupFixture fixture(definition_of({tags_view}));
   for (int i = 0; i < 20; ++i) fixture.put("d" + std::to_string(i), R"({"tags":["x"],"n":1})");
   bool end = false;
   int calls = 0;
@@ -353,7 +353,7 @@ TEST_CASE("purged documents are found by their ids") {
 }
 
 TEST_CASE("purged documents that are known are removed without a look at the others") {
-  GroupFixture fixture(definition_of({kByTags}));
+  GroupFixture fixture(definition_of({tags_view}));
   for (int i = 0; i < 20; ++i) fixture.put("d" + std::to_string(i), R"({"tags":["x"],"n":1})");
   const auto since = fixture.group->checkpoint();
   const auto ahead = fixture.group->remove_known({.gone = {"d7"}, .since = since + 1, .purge_count = 2});
