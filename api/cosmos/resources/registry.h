@@ -17,7 +17,7 @@
 namespace octavo::api::cosmos {
 
 /// Databases, containers and offers, stored in the catalog. Functions wait for the disk, unless they only read memory:
-/// call them through Engine::run_blocking. Thread-safe; changes are serialised.
+/// call them through Workers::run_blocking. Thread-safe; changes are serialised.
 class Registry {
  public:
   explicit Registry(partitioning::Engine& engine) : engine_(engine) {}

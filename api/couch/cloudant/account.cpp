@@ -19,7 +19,7 @@ namespace json = boost::json;
 
 Task<Expected<void>> open_database(Call& call, std::string_view name) {
   auto& engine = call.services.engine;
-  auto found = engine.database_if_open(name);
+  auto found = engine.databases().find(name);
   if (!found) found = co_await engine.open_in_background(name);
   OCTAVO_CO_TRY(call.database, *std::move(found));
   co_return Expected<void>{};
@@ -78,7 +78,7 @@ Task<Expected<Reply>> put_cors(Call&) {
 }
 
 Task<Expected<Reply>> get_database_count(Call& call) {
-  const std::uint64_t total = call.services.engine.database_count();
+  const std::uint64_t total = call.services.engine.databases().count();
   co_return json_reply(json::object{{"databases", json::object{{"total", total}}}});
 }
 

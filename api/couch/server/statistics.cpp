@@ -206,7 +206,7 @@ json::object server_statistics(const Call& call) {
       {"httpd_request_methods", method_counts(snapshot)},
       {"httpd_status_codes", status_counts(snapshot)},
       {"local_document_writes", done(Activity::local_document_write, "number of _local document write operations")},
-      {"open_databases", gauge(call.services.engine.open_databases().size(), "number of open databases")},
+      {"open_databases", gauge(call.services.engine.databases().open_databases().size(), "number of open databases")},
       {"open_os_files", gauge(open_descriptors(), "number of file descriptors that the server has open")},
       {"request_time", latency(snapshot)}};
   return {{"couchdb", std::move(couchdb)}};

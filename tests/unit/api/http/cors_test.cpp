@@ -19,7 +19,7 @@ config::Settings cors_settings() {
   return settings;
 }
 
-std::optional<std::string> header_of(const Reply& reply, std::string_view name) {
+std::optional<std::string> cors_header_of(const Reply& reply, std::string_view name) {
   for (const auto& [key, value] : reply.headers) {
     if (key == name) return value;
   }
@@ -49,11 +49,11 @@ TEST_CASE("a preflight from an allowed origin gets what is allowed") {
   REQUIRE(reply);
   CHECK(reply->status == 204);
   CHECK(reply->body.empty());
-  CHECK(header_of(*reply, "Access-Control-Allow-Origin") == shop);
-  CHECK(header_of(*reply, "Access-Control-Allow-Methods") == "GET, PUT, POST, HEAD, DELETE");
-  CHECK(header_of(*reply, "Access-Control-Allow-Headers") == "Content-Type, X-Requested-With");
-  CHECK(header_of(*reply, "Access-Control-Max-Age") == "600");
-  CHECK_FALSE(header_of(*reply, "Access-Control-Allow-Credentials"));
+  CHECK(cors_header_of(*reply, "Access-Control-Allow-Origin") == shop);
+  CHECK(cors_header_of(*reply, "Access-Control-Allow-Methods") == "GET, PUT, POST, HEAD, DELETE");
+  CHECK(cors_header_of(*reply, "Access-Control-Allow-Headers") == "Content-Type, X-Requested-With");
+  CHECK(cors_header_of(*reply, "Access-Control-Max-Age") == "600");
+  CHECK_FALSE(cors_header_of(*reply, "Access-Control-Allow-Credentials"));
 }
 
 TEST_CASE("a preflight is not answered when anything of it is not allowed") {
@@ -83,9 +83,9 @@ TEST_CASE("an OPTIONS request that is no preflight is none") {
 
 TEST_CASE("a reply to an allowed origin names it and what may be read") {
   const Reply reply = decorated(cors_settings(), shop);
-  CHECK(header_of(reply, "Access-Control-Allow-Origin") == shop);
-  CHECK(header_of(reply, "Vary") == "Origin");
-  CHECK(header_of(reply, "Access-Control-Expose-Headers")->find("etag") != std::string::npos);
+  CHECK(cors_header_of(reply, "Access-Control-Allow-Origin") == shop);
+  CHECK(cors_header_of(reply, "Vary") == "Origin");
+  CHECK(cors_header_of(reply, "Access-Control-Expose-Headers")->find("etag") != std::string::npos);
 }
 
 TEST_CASE("a reply to another origin, or without one, is left alone") {
@@ -100,7 +100,7 @@ TEST_CASE("a reply to another origin, or without one, is left alone") {
 TEST_CASE("a wildcard lets every origin in and echoes it") {
   auto settings = cors_settings();
   settings.cors_origins = {"*"};
-  CHECK(header_of(decorated(settings, "https://any.example.com"), "Access-Control-Allow-Origin") ==
+  CHECK(cors_header_of(decorated(settings, "https://any.example.com"), "Access-Control-Allow-Origin") ==
         "https://any.example.com");
   CHECK(preflight(settings, "https://any.example.com", "GET"));
 }
@@ -108,8 +108,8 @@ TEST_CASE("a wildcard lets every origin in and echoes it") {
 TEST_CASE("credentials are allowed where they are configured") {
   auto settings = cors_settings();
   settings.cors_credentials = true;
-  CHECK(header_of(decorated(settings, shop), "Access-Control-Allow-Credentials") == "true");
-  CHECK(header_of(*preflight(settings, shop, "GET"), "Access-Control-Allow-Credentials") == "true");
+  CHECK(cors_header_of(decorated(settings, shop), "Access-Control-Allow-Credentials") == "true");
+  CHECK(cors_header_of(*preflight(settings, shop, "GET"), "Access-Control-Allow-Credentials") == "true");
 }
 
 TEST_CASE("without CORS nothing is answered and nothing added") {
