@@ -135,7 +135,7 @@ Checked check_cosmos(const Settings& settings) {
     constexpr std::size_t key_text_bytes_min = 22;  // 16 bytes
     if (key.empty() || (looks_like_base64(key) && key.size() >= key_text_bytes_min)) return {};
     return Failure(
-        fmt::format("{}: expected at least 16 random bytes in base64, such as `openssl rand -base64 64` "
+        fmt::format("{}: expected at least 16 random bytes in base64, such as `openssl rand -base64 32` "
                     "prints",
                     name));
   };
