@@ -23,8 +23,8 @@ extern const CorsHeaders couch_cors_headers;
 extern const CorsHeaders cosmos_cors_headers;
 
 /// Cross-origin resource sharing by CouchDB's rules: an allowed origin is echoed (also if `*` is configured), and a
-/// preflight that asks for more than is allowed gets no CORS headers at all. Immutable, thread-safe. Costs one header
-/// lookup if a request has no `Origin`.
+/// preflight that asks for more than is allowed gets none of the headers that answer one. Immutable, thread-safe. Costs
+/// one header lookup if a request has no `Origin`.
 class CorsPolicy {
  public:
   explicit CorsPolicy(const config::Settings& settings, const CorsHeaders& api = couch_cors_headers);

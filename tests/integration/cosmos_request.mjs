@@ -12,8 +12,8 @@ function signedParts(target) {
   if (segments[4] === 'operations') return ['colls', segments.slice(0, 4).join('/')];
   const feed = segments.length % 2 === 1;
   const link = segments.slice(0, feed ? -1 : undefined);
-  // A link of resource ids is signed by the last one alone.
-  const byRid = /^[\w+-]{6}==$/.test(segments[1] ?? '');
+  // A link of resource ids is signed by the last one alone, a mixed one that ends in a name as it is.
+  const byRid = /^[\w+-]{6}==$/.test(segments[1] ?? '') && /^([\w+-]{4})+$|=$/.test(link.at(-1) ?? '');
   return [segments.at(feed ? -1 : -2) ?? '', byRid ? link.at(-1).toLowerCase() : link.join('/')];
 }
 

@@ -236,9 +236,11 @@ describe('revision trees', () => {
     assert.equal(doc._revisions.ids.length, 3);
   });
 
-  test('a malformed revision in a bulk write is refused', async () => {
-    const reply = await server.post(`/${db}/_bulk_docs`, { new_edits: false, docs: [{ _id: 'x', _rev: 'nonsense' }] });
-    expectError(reply, 400, 'bad_request', 'Invalid rev format');
+  test('a malformed revision in a bulk write is refused, and the others are written', async () => {
+    const docs = [{ _id: 'x', _rev: 'nonsense' }, { _id: 'beside-x', _rev: `1-${'a'.repeat(32)}` }];
+    const rows = expectStatus(await server.post(`/${db}/_bulk_docs`, { new_edits: false, docs }), 201);
+    assert.deepEqual(rows, [{ id: 'x', error: 'bad_request', reason: 'Invalid rev format' }]);
+    expectStatus(await server.get(`/${db}/beside-x`), 200);
   });
 
   test('a hundred conflicts are kept and counted once', async () => {

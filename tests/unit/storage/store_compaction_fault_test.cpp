@@ -116,7 +116,8 @@ TEST_CASE("a compaction during which any one call fails loses no write, and the 
 }
 
 TEST_CASE("a compaction whose copy finds the map full goes on in a larger one") {
-  for (std::size_t k = 1;; ++k) {
+  // The first commit creates the trees, in an empty map.
+  for (std::size_t k = 2;; ++k) {
     CAPTURE(k);
     CompactedStore subject;
     subject.faults.plan({.code = fault_code::must_grow,
