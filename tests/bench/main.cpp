@@ -9,7 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "bench/cases.h"
+#include "bench/cases/cases.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "bench/cases.h"
+#include "bench/cases/cases.h"
 #include "bench/load.h"
 
 namespace octavo::bench {

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "query/follow/active_tasks.h"
-#include "unit/api/couch/auth_fixture.h"
+#include "unit/api/couch/auth/auth_fixture.h"
 
 using namespace octavo;
 using namespace octavo::api;

@@ -1,4 +1,4 @@
-#include "bench/split_cases.h"
+#include "bench/cases/split_cases.h"
 
 #include <atomic>
 #include <stdexcept>

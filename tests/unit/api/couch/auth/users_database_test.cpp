@@ -3,7 +3,7 @@
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 
-#include "unit/api/couch/auth_fixture.h"
+#include "unit/api/couch/auth/auth_fixture.h"
 
 using namespace octavo;
 using namespace octavo::api;

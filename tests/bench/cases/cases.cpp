@@ -1,4 +1,4 @@
-#include "bench/cases.h"
+#include "bench/cases/cases.h"
 
 #include <algorithm>
 #include <atomic>
@@ -11,13 +11,13 @@
 #include <fmt/format.h>
 
 #include "bench/bare_server.h"
-#include "bench/cosmos_cases.h"
+#include "bench/cases/cosmos_cases.h"
+#include "bench/cases/split_cases.h"
+#include "bench/cases/view_cases.h"
 #include "bench/http_client.h"
 #include "bench/lmdb_limit.h"
 #include "bench/load.h"
 #include "bench/measurement.h"
-#include "bench/split_cases.h"
-#include "bench/view_cases.h"
 
 namespace octavo::bench {
 

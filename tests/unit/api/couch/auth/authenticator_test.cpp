@@ -9,8 +9,8 @@
 #include "api/couch/auth/login_limiter.h"
 #include "api/couch/auth/session_cookie.h"
 #include "api/couch/server/session.h"
-#include "unit/api/couch/auth_fixture.h"
-#include "unit/api/couch/jwt_signer.h"
+#include "unit/api/couch/auth/auth_fixture.h"
+#include "unit/api/couch/auth/jwt_signer.h"
 
 using namespace octavo;
 using namespace octavo::api;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "bench/cases.h"
+#include "bench/cases/cases.h"
 
 /// What splits of physical partitions cost. The case is listed in cases.cpp.
 namespace octavo::bench {

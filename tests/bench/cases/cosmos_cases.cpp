@@ -1,4 +1,4 @@
-#include "bench/cosmos_cases.h"
+#include "bench/cases/cosmos_cases.h"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unit/api/couch/jwt_signer.h"
+#include "unit/api/couch/auth/jwt_signer.h"
 
 using namespace octavo;
 using namespace octavo::crypto;

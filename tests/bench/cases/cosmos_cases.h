@@ -1,6 +1,6 @@
 #pragma once
 
-#include "bench/cases.h"
+#include "bench/cases/cases.h"
 
 /// The Azure Cosmos DB API beside the CouchDB API, on the same documents. Requests are signed before the measurement
 /// begins: what is measured is the server, which checks each signature.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "bench/cases.h"
+#include "bench/cases/cases.h"
 
 /// What MapReduce views cost, and what they give. The cases are listed in cases.cpp.
 namespace octavo::bench {

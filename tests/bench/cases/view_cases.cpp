@@ -1,4 +1,4 @@
-#include "bench/view_cases.h"
+#include "bench/cases/view_cases.h"
 
 #include <stdexcept>
 #include <thread>

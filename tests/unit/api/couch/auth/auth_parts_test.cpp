@@ -5,7 +5,7 @@
 #include "api/couch/auth/stored_password.h"
 #include "api/couch/auth/user_directory.h"
 #include "base/encoding.h"
-#include "unit/api/couch/auth_fixture.h"
+#include "unit/api/couch/auth/auth_fixture.h"
 
 using namespace octavo;
 using namespace octavo::api;
