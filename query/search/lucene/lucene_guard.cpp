@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <lucene++/LuceneException.h>
+#include <string>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -41,6 +42,8 @@ Error current_lucene_error(const LuceneDirectory::LastError& last_error) {
     return {ErrorCode::overloaded, {}, {}};
   } catch (const Lucene::LuceneException& error) {
     const std::string what = to_utf8(error.getError());
+    // A merge on another thread has run out of memory: its writer refuses everything from then on.
+    if (what.find("hit an OutOfMemoryError") != std::string::npos) return {ErrorCode::overloaded, {}, {}};
     switch (error.getType()) {
       case Lucene::LuceneException::OutOfMemory:
         return {ErrorCode::overloaded, {}, {}};
