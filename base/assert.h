@@ -6,8 +6,11 @@
 namespace octavo {
 
 /// Says on stderr which assertion failed, and ends the process with SIGABRT. Allocates nothing.
-[[noreturn, gnu::cold, gnu::noinline]] inline void assertion_failed(const char* condition, const char* file,
-                                                                    int line) noexcept {
+/// The builtins stand for __FILE__ and __LINE__, which would make the preprocessed source depend on the folder of the
+/// checkout: the compiler cache could not serve another one.
+[[noreturn, gnu::cold, gnu::noinline]] inline void assertion_failed(const char* condition,
+                                                                    const char* file = __builtin_FILE(),
+                                                                    int line = __builtin_LINE()) noexcept {
   std::fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
   std::abort();
 }
@@ -27,7 +30,6 @@ namespace octavo {
 #endif
 
 // Both forms exist in every build, for their test. A condition may contain commas.
-#define OCTAVO_ASSERT_ENABLED(...) \
-  ((__VA_ARGS__) ? static_cast<void>(0) : ::octavo::assertion_failed(#__VA_ARGS__, __FILE__, __LINE__))
+#define OCTAVO_ASSERT_ENABLED(...) ((__VA_ARGS__) ? static_cast<void>(0) : ::octavo::assertion_failed(#__VA_ARGS__))
 // Not sizeof: what only an assertion uses would be reported as unused.
 #define OCTAVO_ASSERT_DISABLED(...) static_cast<void>(true || static_cast<bool>(__VA_ARGS__))
