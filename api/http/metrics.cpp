@@ -56,14 +56,6 @@ MetricFamily latency_family(const HttpSnapshot& snapshot) {
                 MetricType::Histogram, {std::move(metric)});
 }
 
-double resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  std::uint64_t size_pages = 0;
-  std::uint64_t resident_pages = 0;
-  statm >> size_pages >> resident_pages;
-  return static_cast<double>(resident_pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
 void add_http_families(const HttpSnapshot& s, std::vector<MetricFamily>& out) {
   std::vector<ClientMetric> by_method;
   for (std::size_t i = 0; i < s.requests_by_method.size(); ++i) {
@@ -100,10 +92,19 @@ void add_http_families(const HttpSnapshot& s, std::vector<MetricFamily>& out) {
   out.push_back(family("octavo_http_timeouts_total", "Connections given up, by what was waited for.",
                        MetricType::Counter, std::move(timeouts)));
   out.push_back(gauge_family("octavo_uptime_seconds", "Seconds since start.", static_cast<double>(s.uptime_s.count())));
-  out.push_back(gauge_family("process_resident_memory_bytes", "Resident memory size in bytes.", resident_bytes()));
+  out.push_back(gauge_family("process_resident_memory_bytes", "Resident memory size in bytes.",
+                             static_cast<double>(resident_bytes())));
 }
 
 }  // namespace
+
+std::uint64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::uint64_t total_pages = 0;
+  std::uint64_t resident_pages = 0;
+  file >> total_pages >> resident_pages;
+  return resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
 
 std::string_view to_string(TimeoutKind kind) {
   static constexpr std::array<std::string_view, timeout_kinds> names{"handshake", "head", "body", "idle", "send"};

@@ -150,6 +150,9 @@ class HttpMetrics {
   std::vector<Collector> collectors_;
 };
 
+/// Bytes of physical memory that this process has now, read from /proc. 0 if that cannot be read.
+std::uint64_t resident_bytes();
+
 inline constexpr std::string_view prometheus_content_type = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Name of a timeout in metrics and logs: "handshake", "head", "body", "idle", "send".

@@ -1,7 +1,6 @@
 // Decides which of its plans a _find runs, and what the others have returned.
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "query/mango/find_execution.h"

@@ -1,6 +1,5 @@
 // Plans a query with alternatives (`$or`) as a union: one branch for each alternative.
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <utility>
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <sys/resource.h>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -94,14 +93,6 @@ std::uint64_t open_descriptors() {
     if (entry->d_name[0] != '.') ++count;
   }
   return count > 0 ? count - 1 : 0;  // one of them reads the folder
-}
-
-std::uint64_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::uint64_t total_pages = 0;
-  std::uint64_t resident_pages = 0;
-  file >> total_pages >> resident_pages;
-  return resident_pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 std::uint64_t thread_count() {
