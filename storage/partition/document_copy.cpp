@@ -1,8 +1,8 @@
 #include "storage/partition/document_copy.h"
 
 #include "storage/document/revision_tree.h"
+#include "storage/document/version_log.h"
 #include "storage/lmdb/long_key_tree.h"
-#include "storage/partition/version_log.h"
 
 namespace octavo::storage {
 

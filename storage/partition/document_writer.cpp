@@ -7,10 +7,10 @@
 
 #include "base/assert.h"
 #include "base/byte_codec.h"
+#include "storage/document/expiry_schedule.h"
 #include "storage/document/purge_log.h"
+#include "storage/document/version_log.h"
 #include "storage/lmdb/long_key_tree.h"
-#include "storage/partition/expiry_schedule.h"
-#include "storage/partition/version_log.h"
 
 namespace octavo::storage {
 namespace {

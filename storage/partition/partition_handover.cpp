@@ -6,13 +6,13 @@
 #include "base/assert.h"
 #include "base/folder.h"
 #include "base/memory_retry.h"
+#include "storage/document/version_log.h"
 #include "storage/lmdb/long_key_tree.h"
 #include "storage/partition/document_copy.h"
 #include "storage/partition/document_observer.h"
 #include "storage/partition/document_writer.h"
 #include "storage/partition/physical_partition.h"
 #include "storage/partition/unfed_changes.h"
-#include "storage/partition/version_log.h"
 #include "storage/partition/write_successor.h"
 
 namespace octavo::storage {

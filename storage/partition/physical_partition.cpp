@@ -10,12 +10,12 @@
 #include "base/memory_retry.h"
 #include "base/read_failure.h"
 #include "base/unix_time.h"
+#include "storage/document/expiry_schedule.h"
+#include "storage/document/version_log.h"
 #include "storage/partition/document_observer.h"
 #include "storage/partition/document_writer.h"
-#include "storage/partition/expiry_schedule.h"
 #include "storage/partition/unfed_changes.h"
 #include "storage/partition/unique_keys.h"
-#include "storage/partition/version_log.h"
 
 namespace octavo::storage {
 namespace {

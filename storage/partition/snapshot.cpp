@@ -1,8 +1,8 @@
 #include "storage/partition/snapshot.h"
 
 #include "base/byte_codec.h"
+#include "storage/document/expiry_schedule.h"
 #include "storage/document/purge_log.h"
-#include "storage/partition/expiry_schedule.h"
 
 namespace octavo::storage {
 namespace {

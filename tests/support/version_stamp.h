@@ -5,8 +5,8 @@
 #include <string>
 
 #include "storage/document/document_record.h"
+#include "storage/document/version_log.h"
 #include "storage/partition/physical_partition.h"
-#include "storage/partition/version_log.h"
 
 namespace octavo::tests {
 

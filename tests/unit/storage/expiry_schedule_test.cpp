@@ -1,4 +1,4 @@
-#include "storage/partition/expiry_schedule.h"
+#include "storage/document/expiry_schedule.h"
 
 #include <future>
 

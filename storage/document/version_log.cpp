@@ -1,4 +1,4 @@
-#include "storage/partition/version_log.h"
+#include "storage/document/version_log.h"
 
 #include <vector>
 
