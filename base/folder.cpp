@@ -53,6 +53,13 @@ int remove_in(int parent, const char* name) {
 
 }  // namespace
 
+void sync_folder(const std::filesystem::path& folder, std::error_code& error) noexcept {
+  error.clear();
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0 || ::fsync(descriptor) != 0) error.assign(errno, std::generic_category());
+  if (descriptor >= 0) ::close(descriptor);
+}
+
 std::vector<std::string> folder_entries(const std::filesystem::path& folder, std::error_code& error) {
   std::vector<std::string> names;
   error.clear();

@@ -7,6 +7,9 @@
 
 namespace octavo::storage {
 
+/// On return a power loss removes none of the names in the folder, and undoes no renaming in it.
+void sync_folder(const std::filesystem::path& folder, std::error_code& error) noexcept;
+
 /// Replaces std::filesystem's iterators and remove_all: those of libstdc++ allocate in noexcept functions while they
 /// walk folders, so that the process ends if memory is exhausted.
 

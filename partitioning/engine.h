@@ -48,7 +48,7 @@ using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Databa
 /// that scan. One per process and data folder (the folder is locked). Thread-safe.
 ///
 /// Format (data folder):
-///   octavo.format                 the number of the folder's format as text, "1"; a higher one is refused
+///   octavo.format                 the number of the folder's format as text, "2"; a higher one is refused
 ///   octavo.lock                   is locked (flock) while a process uses the folder
 ///   catalog/                      LMDB: the catalog
 ///   databases/<instance tag>/     one database; 32 hexadecimal digits, made when the database is created

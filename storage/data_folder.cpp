@@ -15,7 +15,8 @@
 namespace octavo::storage {
 namespace {
 
-constexpr int folder_format = 1;
+/// Format 2 keeps deleted documents in a tree of their own. A program that knows 1 would not find them.
+constexpr int folder_format = 2;
 constexpr std::string_view folder_format_file = "octavo.format";
 constexpr std::string_view folder_lock_file = "octavo.lock";
 
@@ -29,8 +30,21 @@ std::error_code last_error() {
   return {errno, std::generic_category()};
 }
 
-/// Writes a small file so that after a crash it exists completely or not at all.
-Expected<void> write_file_durably(const std::filesystem::path& path, std::string_view text) {
+Expected<void> sync_folder_names(const std::filesystem::path& folder, FaultInjector* faults) {
+  std::error_code error;
+  const int fault = faults == nullptr ? 0 : faults->before(StorageCall::sync, folder);
+  if (fault != 0) {
+    error.assign(fault, std::generic_category());
+  } else {
+    sync_folder(folder, error);
+  }
+  if (error) return io_error("cannot sync", folder, error);
+  return {};
+}
+
+/// Writes a small file so that after a crash it has its former content, if any, or the new one. The new one is durable
+/// once the folder is synced.
+Expected<void> write_file(const std::filesystem::path& path, std::string_view text) {
   const std::filesystem::path draft = path.string() + ".new";
   const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (descriptor < 0) return io_error("cannot create", draft, last_error());
@@ -45,18 +59,6 @@ Expected<void> write_file_durably(const std::filesystem::path& path, std::string
   return {};
 }
 
-Expected<void> sync_names_in(const std::filesystem::path& folder, FaultInjector* faults) {
-  const int fault = faults == nullptr ? 0 : faults->before(StorageCall::sync, folder);
-  if (fault != 0) return io_error("cannot sync", folder, {fault, std::generic_category()});
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return io_error("cannot open", folder, last_error());
-  const int result = ::fsync(descriptor);
-  const std::error_code error = last_error();
-  ::close(descriptor);
-  if (result != 0) return io_error("cannot sync", folder, error);
-  return {};
-}
-
 /// Creates the missing folders of a path so that they survive a power loss: their names are in the folders above.
 Expected<void> create_folders_durably(const std::filesystem::path& folder, FaultInjector* faults) {
   std::vector<std::filesystem::path> changed;
@@ -68,7 +70,7 @@ Expected<void> create_folders_durably(const std::filesystem::path& folder, Fault
   }
   std::filesystem::create_directories(folder, error);
   if (error) return io_error("cannot create the folder", folder, error);
-  for (const std::filesystem::path& parent : changed) OCTAVO_TRY_VOID(sync_names_in(parent, faults));
+  for (const std::filesystem::path& parent : changed) OCTAVO_TRY_VOID(sync_folder_names(parent, faults));
   return {};
 }
 
@@ -83,7 +85,7 @@ DataFolder::~DataFolder() {
 Expected<void> DataFolder::open() {
   OCTAVO_TRY_VOID(create_folders_durably(databases(), faults_));
   OCTAVO_TRY_VOID(lock());
-  OCTAVO_TRY_VOID(check_format());
+  OCTAVO_TRY_VOID(raise_format());
   return check_catalog();
 }
 
@@ -100,20 +102,23 @@ Expected<void> DataFolder::lock() {
   return {};
 }
 
-// A new folder gets the present format.
-Expected<void> DataFolder::check_format() const {
+// A new folder gets the present format, and so does one of an older format, before any row can be written: from then on
+// an older program refuses it. Rows of the older format stay readable.
+Expected<void> DataFolder::raise_format() const {
   const std::filesystem::path path = path_ / folder_format_file;
   std::ifstream file(path);
-  if (!file) return write_file_durably(path, fmt::format("{}\n", folder_format));
   int format = 0;
   file >> format;
-  if (format < 1 || format > folder_format) {
+  if (file.is_open() && (format < 1 || format > folder_format)) {
     return fail(ErrorCode::precondition_failed,
                 fmt::format("the data folder {} has format {}, and this octavo knows formats up to {}: use the newer "
                             "version that wrote it",
                             path_.string(), format, folder_format));
   }
-  return {};
+  if (format != folder_format) OCTAVO_TRY_VOID(write_file(path, fmt::format("{}\n", folder_format)));
+  // A power loss could otherwise bring the old number back under new rows. The process that wrote the number may have
+  // ended before it got here.
+  return sync_folder_names(path_, faults_);
 }
 
 // A new catalog would know no databases, and folders unknown to the catalog are removed.
@@ -134,7 +139,7 @@ std::vector<std::string> DataFolder::database_folders(std::error_code& error) co
 }
 
 Expected<void> DataFolder::sync_database_folders() const {
-  return sync_names_in(databases(), faults_);
+  return sync_folder_names(databases(), faults_);
 }
 
 }  // namespace octavo::storage

@@ -21,8 +21,9 @@ class DataFolder {
   DataFolder(const DataFolder&) = delete;
   DataFolder& operator=(const DataFolder&) = delete;
 
-  /// Creates the folder if it does not exist, locks it and checks its format. Called once. Errors: io_failure,
-  /// disk_full, precondition_failed (locked by another process; a newer format), corrupted (the catalog is lost).
+  /// Creates the folder if it does not exist, locks it, checks its format and raises an older one to the present one.
+  /// Called once. Errors: io_failure, disk_full, precondition_failed (locked by another process; a newer format),
+  /// corrupted (the catalog is lost).
   Expected<void> open();
 
   std::filesystem::path catalog() const { return path_ / "catalog"; }
@@ -35,7 +36,7 @@ class DataFolder {
  private:
   std::filesystem::path databases() const { return path_ / "databases"; }
   Expected<void> lock();
-  Expected<void> check_format() const;
+  Expected<void> raise_format() const;
   Expected<void> check_catalog() const;
 
   const std::filesystem::path path_;

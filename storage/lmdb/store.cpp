@@ -52,6 +52,13 @@ Expected<void> reserve_lock_file(const std::filesystem::path& folder) {
   return {};
 }
 
+Expected<void> sync_names_in(const std::filesystem::path& folder) {
+  std::error_code error;
+  sync_folder(folder, error);
+  if (error) return std::unexpected(error_of(error.value(), "syncing the folder", folder));
+  return {};
+}
+
 unsigned durability_flags(config::Durability durability) {
   switch (durability) {
     case config::Durability::commit:
@@ -101,23 +108,13 @@ void Store::touch() {
   if (now - last_used_ms_.load(std::memory_order_relaxed) > 1000) last_used_ms_.store(now, std::memory_order_relaxed);
 }
 
-Expected<void> Store::sync_folder(const std::filesystem::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return std::unexpected(error_of(errno, "opening the folder", folder));
-  const int result = ::fsync(descriptor);
-  const int code = errno;
-  ::close(descriptor);
-  if (result != 0) return std::unexpected(error_of(code, "syncing the folder", folder));
-  return {};
-}
-
 // Afterwards a power loss removes neither the folder nor its files.
 Expected<void> Store::sync_names() const {
   if (const int code = fault(StorageCall::sync); code != 0) {
     return std::unexpected(error_of(code, "syncing the folder", options_.folder));
   }
-  OCTAVO_TRY_VOID(sync_folder(options_.folder));
-  return sync_folder(options_.folder.parent_path());
+  OCTAVO_TRY_VOID(sync_names_in(options_.folder));
+  return sync_names_in(options_.folder.parent_path());
 }
 
 // Until the folder is synced, a power loss may bring the old file back: nothing may be acknowledged in the new one.
@@ -128,7 +125,7 @@ Expected<void> Store::sync_replacement() {
   if (const int code = fault(StorageCall::sync); code != 0) {
     return std::unexpected(error_of(code, "syncing the folder", options_.folder));
   }
-  OCTAVO_TRY_VOID(sync_folder(options_.folder));
+  OCTAVO_TRY_VOID(sync_names_in(options_.folder));
   replacement_unsynced_.store(false, std::memory_order_release);
   return {};
 }

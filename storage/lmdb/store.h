@@ -278,7 +278,6 @@ class Store {
   int fault(StorageCall call) const {
     return options_.faults == nullptr ? 0 : options_.faults->before(call, options_.folder);
   }
-  static Expected<void> sync_folder(const std::filesystem::path& folder);
   Expected<void> sync_names() const;
   Expected<void> sync_data() const;
   Expected<void> sync_replacement();

@@ -294,8 +294,9 @@ void LuceneDirectory::sync(const Lucene::String& name) {
 
 void LuceneDirectory::sync_folder(const Lucene::String& name) const {
   if (!durable_) return;
-  const Descriptor folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0 || ::fsync(folder.get()) != 0) fail_io("cannot sync the folder of " + to_utf8(name), errno);
+  std::error_code error;
+  storage::sync_folder(folder_, error);
+  if (error) fail_io("cannot sync the folder of " + to_utf8(name), error.value());
 }
 
 void LuceneDirectory::close() {

@@ -210,6 +210,23 @@ TEST_CASE("a data folder is used by one process, and one of a newer format by no
   CHECK(newer.error().reason.find("format 99") != std::string::npos);
 }
 
+TEST_CASE("the first start on a data folder of an older format raises its number") {
+  EngineFixture fixture;
+  fixture.create("d");
+  const auto file = fixture.settings().data_dir / "octavo.format";
+  const auto number = [&] {
+    int format = 0;
+    std::ifstream(file) >> format;
+    return format;
+  };
+  CHECK(number() == 2);
+  fixture.stop();
+  std::ofstream(file) << "1\n";
+  fixture.start();
+  CHECK(fixture.engine().find_database("d"));
+  CHECK(number() == 2);
+}
+
 TEST_CASE("database names follow CouchDB's rules") {
   for (const std::string name : {"a", "abc_$()+-/9", "_users", "_replicator", "_global_changes"})
     CHECK(Engine::check_database_name(name));

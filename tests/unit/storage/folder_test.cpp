@@ -44,6 +44,15 @@ TEST_CASE("entries of a folder that is not there, or no folder, are an error") {
   CHECK(!error);
 }
 
+TEST_CASE("a folder is synced, and a missing one is an error") {
+  const TemporaryFolder temporary;
+  std::error_code error;
+  sync_folder(temporary.path(), error);
+  CHECK(!error);
+  sync_folder(temporary.path() / "missing", error);
+  CHECK(error == std::errc::no_such_file_or_directory);
+}
+
 TEST_CASE("a folder is removed with all that is in it") {
   const TemporaryFolder temporary;
   const auto folder = temporary.path() / "database";
