@@ -57,8 +57,8 @@ struct DocumentRange {
   bool as_stored = false;  ///< see Snapshot::find_stored
 };
 
-/// Walks documents in byte order of their ids over all physical partitions (merged), including tombstones. Holds no
-/// snapshot between calls: each slice resumes by key. One thread at a time.
+/// Walks documents in byte order of their ids over all physical partitions (merged). Some may be deleted ones: see
+/// Snapshot::documents. Holds no snapshot between calls: each slice resumes by key. One thread at a time.
 class DocumentScan {
  public:
   DocumentScan(Database& database, DocumentRange range);

@@ -134,7 +134,7 @@ Expected<RowCount> StorageStatistics::size_of_ids(std::span<const IdRange> range
   return sum;
 }
 
-// The trees also have rows of deleted documents and of design documents.
+// The trees also have rows of design documents and of expired ones.
 Expected<RowCount> StorageStatistics::size_of_ids(const IdRange& range) {
   RowCount sum{.rows = 0, .exact = false};
   std::string low = range.start.value_or(std::string());

@@ -17,7 +17,7 @@ namespace octavo::storage {
 ///   meta        "counters"                         → counters record
 ///               rows of the log of purges (purge_log), and if kept, of the log of versions (VersionLog) and of the
 ///               expiry schedule (ExpirySchedule)
-///   documents   document id                        → document record
+///   documents   document id                        → document record, of a live document (format 1: of any)
 ///   feed        sequence:u64be                     → feed record
 ///   partitions  hash:u64be 00 partition key        → statistics record
 ///               hash:u64be 01 sequence:u64be       → (empty)        the feed of a logical partition
@@ -26,14 +26,25 @@ namespace octavo::storage {
 ///   leaves      document id 00 generation:u64be hash  → body of a leaf that is not the winner
 ///   local       local document id                  → edit:u64 body
 ///   index       rows of local indexes; the query layer owns their format
+///   tombstones  document id                        → document record, of a deleted document
 ///
 /// `hash` is the partition key's FNV-1a with 64 bits. The rows of a logical partition are adjacent, so that a write
 /// touches one page for its statistics and its feed.
-enum class PartitionTree : std::size_t { meta, documents, feed, partitions, revisions, leaves, local, index };
-inline constexpr std::size_t partition_tree_count = 8;
+enum class PartitionTree : std::size_t {
+  meta,
+  documents,
+  feed,
+  partitions,
+  revisions,
+  leaves,
+  local,
+  index,
+  tombstones
+};
+inline constexpr std::size_t partition_tree_count = 9;
 /// The trees' names in the store.
 inline constexpr std::array<std::string_view, partition_tree_count> partition_tree_names{
-    "meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index"};
+    "meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index", "tombstones"};
 
 /// Format (revision in a record):
 ///   revision := generation:varint hash

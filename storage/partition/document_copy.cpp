@@ -1,5 +1,6 @@
 #include "storage/partition/document_copy.h"
 
+#include "storage/document/document_rows.h"
 #include "storage/document/revision_tree.h"
 #include "storage/document/version_log.h"
 #include "storage/lmdb/long_key_tree.h"
@@ -25,9 +26,9 @@ std::size_t PartitionCopy::bytes() const {
 Expected<DocumentCopy> CopyReader::document(std::string_view id) const {
   DocumentCopy copy;
   copy.id = id;
-  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree(PartitionTree::documents), id));
-  if (!record) return copy;
-  OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
+  OCTAVO_TRY(const auto row, find_document_row(transaction_, trees_, id));
+  if (!row) return copy;
+  OCTAVO_TRY(const DocumentView document, decode_document(id, row->record));
   copy.exists = true;
   copy.revision = document.revision;
   copy.sequence = document.sequence;

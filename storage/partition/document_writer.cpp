@@ -54,10 +54,11 @@ Expected<void> DocumentWriter::begin() {
 
 Expected<DocumentWriter::Before> DocumentWriter::load(std::string_view id) {
   Before before;
-  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree(PartitionTree::documents), id));
-  if (!record) return before;
-  OCTAVO_TRY(before.document, decode_document(id, *record));
+  OCTAVO_TRY(const auto row, find_document_row(transaction_, environment_.trees, id));
+  if (!row) return before;
+  OCTAVO_TRY(before.document, decode_document(id, row->record));
   before.exists = true;
+  before.row = row->tree;
   before.live = !before.document.deleted && !environment_.expiry.applies_to(before.document);
   if (before.document.has_history) {
     OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(PartitionTree::revisions), id));
@@ -165,9 +166,9 @@ Expected<EditOutcome> DocumentWriter::apply(const DocumentWrite& write) {
 }
 
 Expected<std::optional<DocumentView>> DocumentWriter::find(std::string_view id) const {
-  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree(PartitionTree::documents), id));
-  if (!record) return std::nullopt;
-  OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
+  OCTAVO_TRY(const auto row, find_document_row(transaction_, environment_.trees, id));
+  if (!row) return std::nullopt;
+  OCTAVO_TRY(const DocumentView document, decode_document(id, row->record));
   return environment_.expiry.seen(document);
 }
 
@@ -306,7 +307,8 @@ Expected<void> DocumentWriter::count(std::string_view id, std::string_view parti
 }
 
 Expected<void> DocumentWriter::remove_all(std::string_view id, const Before& before) {
-  OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::documents), id));
+  OCTAVO_ASSERT(before.row);
+  OCTAVO_TRY_VOID(rows_.erase(id, *before.row));
   if (before.document.has_history) {
     OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::revisions), id));
   }
@@ -373,7 +375,7 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
     document.body = body;
     record_.clear();
     encode_document(record_, document);
-    OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::documents), id, record_));
+    OCTAVO_TRY_VOID(rows_.put(id, record_, document.deleted, before.row));
     if (document.has_history) {
       record_.clear();
       after.encode(record_);

@@ -13,6 +13,7 @@
 #include "base/function_ref.h"
 #include "storage/document/document.h"
 #include "storage/document/document_record.h"
+#include "storage/document/document_rows.h"
 #include "storage/document/expiry.h"
 #include "storage/document/revision_tree.h"
 #include "storage/document/sequence_allocator.h"
@@ -45,7 +46,7 @@ class DocumentWriter {
   };
 
   DocumentWriter(WriteTransaction& transaction, Environment environment)
-      : transaction_(transaction), environment_(std::move(environment)) {}
+      : transaction_(transaction), environment_(std::move(environment)), rows_(transaction, environment_.trees) {}
 
   /// Reads the counters. Must be the first call.
   Expected<void> begin();
@@ -78,7 +79,8 @@ class DocumentWriter {
   /// The stored state before the edit, copied out of the map.
   struct Before {
     bool exists = false;
-    bool live = false;      ///< neither deleted nor expired
+    bool live = false;                 ///< neither deleted nor expired
+    std::optional<PartitionTree> row;  ///< the tree with its record
     DocumentView document;  ///< `id` and `body` do not point into the map, but to the caller's id and to old_body_
     RevisionTree tree;
   };
@@ -109,6 +111,7 @@ class DocumentWriter {
 
   WriteTransaction& transaction_;
   Environment environment_;
+  DocumentRows rows_;
   PartitionCounters counters_;
   using StatisticsByKey = std::map<std::string, DocumentStatistics, std::less<>>;
   StatisticsByKey partitions_;

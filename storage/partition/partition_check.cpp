@@ -7,6 +7,7 @@
 
 #include "base/byte_codec.h"
 #include "storage/document/document_record.h"
+#include "storage/document/document_rows.h"
 #include "storage/document/expiry_schedule.h"
 #include "storage/document/version_log.h"
 #include "storage/lmdb/long_key_tree.h"
@@ -28,7 +29,8 @@ class PartitionChecker {
 
   CheckReport run() {
     check_space();
-    check_documents();
+    check_documents(PartitionTree::documents, "documents");
+    check_documents(PartitionTree::tombstones, "tombstones");
     check_feed();
     check_partition_feed();
     check_strays(PartitionTree::revisions, "revisions", trees_seen_);
@@ -46,15 +48,16 @@ class PartitionChecker {
     if (auto lost = partition_.store().lost_space(transaction_)) report_.add(*std::move(lost));
   }
 
-  void check_documents() {
-    LongKeyCursor cursor(transaction_, tree(PartitionTree::documents));
+  void check_documents(PartitionTree name, std::string_view label) {
+    LongKeyCursor cursor(transaction_, tree(name));
     for (auto row = cursor.seek(""); row; row = cursor.next()) {
       const std::string id(row->key);
       const auto document = decode_document(id, row->value);
       if (!document) {
-        report_.add(fmt::format("documents '{}': {}", id, document.error().reason));
+        report_.add(fmt::format("{} '{}': {}", label, id, document.error().reason));
         continue;
       }
+      if (name == PartitionTree::tombstones) check_tombstone(*document);
       ++report_.documents;
       count(id, *document);
       check_history(id, *document);
@@ -62,10 +65,17 @@ class PartitionChecker {
       append_key_u64(feed_key, document->sequence);
       const auto feed = transaction_.get(tree(PartitionTree::feed), feed_key);
       if (!feed || !*feed) {
-        report_.add(fmt::format("documents '{}': no feed row {}", id, document->sequence));
+        report_.add(fmt::format("{} '{}': no feed row {}", label, id, document->sequence));
       }
       if (document->sequence > highest_sequence_) highest_sequence_ = document->sequence;
     }
+  }
+
+  // A row in `documents` may be deleted: format 1 left it there.
+  void check_tombstone(const DocumentView& document) {
+    if (!document.deleted) report_.add(fmt::format("tombstones '{}': the document is not deleted", document.id));
+    const auto other = long_key::get(transaction_, tree(PartitionTree::documents), document.id);
+    if (other && *other) report_.add(fmt::format("tombstones '{}': there is a row in documents, too", document.id));
   }
 
   void count(std::string_view id, const DocumentView& document) {
@@ -117,9 +127,9 @@ class PartitionChecker {
         report_.add(fmt::format("versions {}: {}", read_key_u64(row->key.substr(1)), version.error().reason));
         continue;
       }
-      const auto record = long_key::get(transaction_, tree(PartitionTree::documents), version->id);
-      if (!record || !*record) continue;  // purged
-      const auto document = decode_document(version->id, **record);
+      const auto found = find_document_row(transaction_, partition_.store(), version->id);
+      if (!found || !*found) continue;  // purged
+      const auto document = decode_document(version->id, (*found)->record);
       if (!document || document->sequence > version->sequence) continue;
       if (document->sequence < version->sequence || document->revision != version->revision ||
           document->deleted != version->removes()) {

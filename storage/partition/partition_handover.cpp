@@ -53,7 +53,7 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
                 .body = copy.body};
     record_.clear();
     encode_document(record_, document);
-    OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::documents), copy.id, record_));
+    OCTAVO_TRY_VOID(rows_.put(copy.id, record_, copy.deleted, std::nullopt));
     if (document.has_history) {
       OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::revisions), copy.id, copy.tree));
     }

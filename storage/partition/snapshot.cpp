@@ -1,6 +1,7 @@
 #include "storage/partition/snapshot.h"
 
 #include "base/byte_codec.h"
+#include "storage/document/document_rows.h"
 #include "storage/document/expiry_schedule.h"
 #include "storage/document/purge_log.h"
 
@@ -29,16 +30,16 @@ std::optional<LocalDocumentView> to_local(const std::optional<KeyValue>& row) {
 }  // namespace
 
 Expected<std::optional<DocumentView>> Snapshot::find(std::string_view id) const {
-  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*store_, PartitionTree::documents), id));
-  if (!record) return std::nullopt;
-  OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
+  OCTAVO_TRY(const auto row, find_document_row(transaction_, *store_, id));
+  if (!row) return std::nullopt;
+  OCTAVO_TRY(const DocumentView document, decode_document(id, row->record));
   return expiry_.seen(document);
 }
 
 Expected<std::optional<DocumentView>> Snapshot::find_stored(std::string_view id) const {
-  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*store_, PartitionTree::documents), id));
-  if (!record) return std::nullopt;
-  OCTAVO_TRY(const DocumentView document, decode_document(id, *record));
+  OCTAVO_TRY(const auto row, find_document_row(transaction_, *store_, id));
+  if (!row) return std::nullopt;
+  OCTAVO_TRY(const DocumentView document, decode_document(id, row->record));
   return document;
 }
 

@@ -35,10 +35,12 @@ class Snapshot {
   Expected<std::optional<std::string_view>> leaf_body(const DocumentView& document, const Revision& revision) const;
   Expected<std::optional<LocalDocumentView>> find_local(std::string_view id) const;
 
-  /// Documents, including tombstones, in byte order of their ids. Cursors return nullopt at the end.
+  /// Documents in byte order of their ids. Deleted ones are expired ones, or were stored by format 1 of the data
+  /// folder. Cursors return nullopt at the end.
   class DocumentCursor {
    public:
-    /// As Snapshot::find, but cheaper for a document near the one found before: the cursor keeps its position.
+    /// As Snapshot::find, but only for what the cursor walks. Cheaper for a document near the one found before: the
+    /// cursor keeps its position.
     Expected<std::optional<DocumentView>> find(std::string_view id);
     std::optional<DocumentView> seek(std::string_view id);
     std::optional<DocumentView> seek_back(std::string_view id);
@@ -127,7 +129,7 @@ class Snapshot {
   Expected<std::optional<std::string_view>> index_entry(std::string_view key) const;
 
   // Estimates as of ReadTransaction::rows_estimate.
-  /// Documents, including tombstones and design documents, by their ids.
+  /// What documents() walks: live documents, including design documents, by their ids.
   std::optional<RowsEstimate> documents_estimate(std::string_view low, std::optional<std::string_view> high,
                                                  Closeness closeness) const;
   std::optional<RowsEstimate> index_entries_estimate(std::string_view low, std::optional<std::string_view> high,

@@ -117,8 +117,7 @@ class DataFile {
 };
 
 const std::vector<std::string>& tree_names() {
-  static const std::vector<std::string> names{"meta",      "documents", "feed",  "partitions",
-                                              "revisions", "leaves",    "local", "index"};
+  static const std::vector<std::string> names(partition_tree_names.begin(), partition_tree_names.end());
   return names;
 }
 

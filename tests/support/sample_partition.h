@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "support/format_1.h"
 #include "support/partition_fixture.h"
 
 namespace octavo::tests {
@@ -29,6 +30,9 @@ inline void fill_sample_partition(PartitionFixture& fixture, int documents) {
   fixture.replicate("p1:conflict", R"({"a":2})", {revision(2, "b"), revision(1, "x")});
   const auto gone = fixture.put("p1:gone", "{}");
   fixture.put("p1:gone", "{}", gone->revision, true);
+  const auto gone_before = fixture.put("p1:gone-before", "{}");
+  fixture.put("p1:gone-before", "{}", gone_before->revision, true);
+  move_to_documents(fixture, "p1:gone-before");
   for (const char last : {'a', 'b', 'c'}) fixture.put("p2:" + std::string(600, 'k') + last, R"({"long":true})");
   const auto large = fixture.put("p2:large", R"({"large":")" + std::string(20'000, 'z') + R"("})");
   fixture.put("p2:small-now", R"({"large":")" + std::string(9'000, 'y') + R"("})");

@@ -47,7 +47,7 @@ Expected<void> GlobalIndexBuilder::begin() {
   checkpoint_ = database_.watermark();
   OCTAVO_TRY(purge_count_, database_.purge_count());
   OCTAVO_TRY(const auto statistics, database_.statistics());
-  documents_total_ = statistics.document_count + statistics.deleted_count;
+  documents_total_ = statistics.document_count;
   for (const auto& index : indexes_) {
     OCTAVO_TRY_VOID(index->begin_build());
     auto target = std::make_unique<Target>(index, build_sort_bytes_max / indexes_.size());

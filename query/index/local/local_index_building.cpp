@@ -139,7 +139,7 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
   // The snapshot shows the committed state; nothing else writes while this transaction is open.
   OCTAVO_TRY(const storage::Snapshot snapshot, partition->snapshot());
   OCTAVO_TRY(const auto statistics, snapshot.statistics());
-  chunk.total = statistics.document_count + statistics.deleted_count;
+  chunk.total = statistics.document_count;
 
   const auto deadline = std::chrono::steady_clock::now() + (partition->queued_bytes() == 0 ? idle_chunk : busy_chunk);
   auto cursor = snapshot.stored_documents();

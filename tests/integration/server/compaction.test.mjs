@@ -45,6 +45,8 @@ describe('compaction', () => {
     for (let round = 2; round <= ROUNDS; round++) await insertAndDelete(db, round);
     const from = await infoOf(db);
     assert.equal(from.doc_del_count, ROUNDS * DOCUMENTS);
+    // Deleted documents take little space before the compaction, too, as their pages are used again.
+    assert.ok(from.sizes.active < fileOfOneRound, `${from.sizes.active} bytes, and ${fileOfOneRound} after one round`);
     const seq = expectStatus(await server.get(`/${db}/_changes?since=0&limit=1000`), 200).last_seq;
 
     await compact(db);
@@ -62,7 +64,7 @@ describe('compaction', () => {
 
     const to = await infoOf(db);
     assert.ok(to.sizes.file < fileOfOneRound, `${to.sizes.file} bytes, and ${fileOfOneRound} after one round`);
-    assert.ok(to.sizes.file < from.sizes.file / 3, `${from.sizes.file} became ${to.sizes.file}`);
+    assert.ok(to.sizes.file < from.sizes.file / 2, `${from.sizes.file} became ${to.sizes.file}`);
     assert.ok(to.sizes.active <= to.sizes.file);
     assert.deepEqual({ ...to, sizes: 0 }, { ...from, sizes: 0 });
     const rest = expectStatus(await server.get(`/${db}/_changes?since=${seq}`), 200).results;

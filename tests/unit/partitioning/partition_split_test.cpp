@@ -48,17 +48,25 @@ std::string text_of(const storage::Revision& revision) {
   return text;
 }
 
-/// Everything that readers can see of the documents.
+/// Everything that readers can see of the documents. A listing has the live ones; the feed names those that are
+/// deleted.
 std::map<std::string, Row> documents_of(Database& database) {
   std::map<std::string, Row> rows;
+  const auto add = [&](const storage::DocumentView& document) {
+    rows[std::string(document.id)] = {document.sequence, text_of(document.revision), document.deleted,
+                                      std::string(document.body)};
+    return Visit::next;
+  };
   DocumentScan scan(database, {});
-  ScanState state = ScanState::more;
-  while (state == ScanState::more) {
-    state = scan.run(ScanBudget{},
-                     [&](const storage::DocumentView& document, const storage::Snapshot&) {
-                       rows[std::string(document.id)] = {document.sequence, text_of(document.revision),
-                                                         document.deleted, std::string(document.body)};
-                       return Visit::next;
+  for (ScanState state = ScanState::more; state == ScanState::more;) {
+    state = scan.run(ScanBudget{}, [&](const auto& document, const auto&) { return add(document); }).value();
+  }
+  FeedScan changes(database, {});
+  for (ScanState state = ScanState::more; state == ScanState::more;) {
+    state = changes
+                .run(ScanBudget{},
+                     [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
+                       return row.deleted ? add(snapshot.find(row.id).value().value()) : Visit::next;
                      })
                 .value();
   }

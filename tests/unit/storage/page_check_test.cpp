@@ -18,8 +18,7 @@ using namespace octavo::storage;
 
 namespace {
 
-const std::vector<std::string> partition_trees{"meta",      "documents", "feed",  "partitions",
-                                               "revisions", "leaves",    "local", "index"};
+const std::vector<std::string> partition_trees(partition_tree_names.begin(), partition_tree_names.end());
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "storage/document/document_record.h"
+#include "support/format_1.h"
 #include "support/partition_fixture.h"
 #include "support/revisions.h"
 
@@ -45,9 +46,37 @@ TEST_CASE("a sound partition has no problems") {
   CHECK(report->feed_rows == 4);
 }
 
+TEST_CASE("a deleted document may be where format 1 left it, and in one tree only") {
+  PartitionFixture fixture;
+  fill(fixture);
+  const auto problem = [&] {
+    const auto report = check_partition(fixture.partition(), true);
+    REQUIRE(report);
+    return report->problems.empty() ? std::string() : report->problems.front();
+  };
+  octavo::tests::move_to_documents(fixture, "y:b");
+  CHECK(problem().empty());
+  Store& store = fixture.partition().store();
+  const auto copy = [&](std::string_view id) {
+    REQUIRE(store.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+      const auto tree = [&](PartitionTree name) { return store.tree(static_cast<std::size_t>(name)); };
+      OCTAVO_TRY(const auto record, transaction.get(tree(PartitionTree::documents), id));
+      return transaction.put(tree(PartitionTree::tombstones), id, std::string(record.value()));
+    }));
+  };
+  copy("y:b");
+  CHECK(problem() == "tombstones 'y:b': there is a row in documents, too");
+  damage(fixture, PartitionTree::documents, "y:b");
+  CHECK(problem().empty());
+  copy("x:a");
+  damage(fixture, PartitionTree::documents, "x:a");
+  CHECK(problem() == "tombstones 'x:a': the document is not deleted");
+}
+
 TEST_CASE("a missing row of each tree is found and named") {
   const auto [tree, key, word] = GENERATE(table<PartitionTree, std::string, std::string>({
       {PartitionTree::documents, "x:a", "feed"},
+      {PartitionTree::tombstones, "y:b", "document 'y:b'"},
       {PartitionTree::revisions, "x:a", "revisions 'x:a'"},
       {PartitionTree::leaves, leaf_key("x:c", rev(2, "aaa")), "leaves 'x:c'"},
       {PartitionTree::partitions, partition_statistics_key("y"), "partitions 'y'"},

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/error.h"
+#include "storage/document/document_record.h"
+#include "storage/lmdb/store.h"
+
+namespace octavo::storage {
+
+/// The record of a live document is in the tree `documents`, that of a deleted one in `tombstones`. So a deletion
+/// erases a row of `documents`, and pages that become empty are used again. A row that only becomes small keeps its
+/// page, however empty that is. Besides, listings read no deleted documents.
+///
+/// Format 1 left the records of deleted documents in `documents`. They are found there until they are next written.
+struct DocumentRow {
+  std::string_view record;  ///< see decode_document
+  PartitionTree tree = PartitionTree::documents;
+};
+
+/// nullopt: the document was never written, or was purged.
+Expected<std::optional<DocumentRow>> find_document_row(const Transaction& transaction, const Store& trees,
+                                                       std::string_view id);
+
+/// Changes the rows of documents in one write transaction.
+class DocumentRows {
+ public:
+  /// Both must outlive this.
+  DocumentRows(WriteTransaction& transaction, const Store& trees) : transaction_(transaction), trees_(trees) {}
+
+  /// `before`: the tree that has a row of this document now.
+  Expected<void> put(std::string_view id, std::string_view record, bool deleted, std::optional<PartitionTree> before);
+  Expected<void> erase(std::string_view id, PartitionTree before);
+
+ private:
+  Tree tree(PartitionTree name) const { return trees_.tree(static_cast<std::size_t>(name)); }
+
+  WriteTransaction& transaction_;
+  const Store& trees_;
+};
+
+}  // namespace octavo::storage
