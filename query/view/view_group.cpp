@@ -272,7 +272,8 @@ Expected<void> ViewGroup::put_changes(storage::WriteTransaction& transaction,
     std::string keys;
     ByteWriter writer(keys);
     for (const auto& row : change.rows) writer.sized_bytes(row.key);
-    OCTAVO_TRY_VOID(storage::long_key::put(transaction, by_document(), change.id, keys));
+    OCTAVO_TRY_VOID(
+        storage::long_key::put_over(transaction, by_document(), change.id, keys, stored ? stored->size() : 0));
   }
   std::ranges::sort(edits, {}, [](const auto& edit) -> std::string_view { return edit.first; });
 
@@ -285,7 +286,7 @@ Expected<void> ViewGroup::put_changes(storage::WriteTransaction& transaction,
     } else {
       OCTAVO_TRY(const auto old, storage::long_key::get(transaction, views.rows, key));
       if (old && *old == *value) continue;
-      OCTAVO_TRY_VOID(storage::long_key::put(transaction, views.rows, key, *value));
+      OCTAVO_TRY_VOID(storage::long_key::put_over(transaction, views.rows, key, *value, old ? old->size() : 0));
     }
     touched.push_back(std::move(key));
   }

@@ -15,14 +15,17 @@ Expected<std::optional<DocumentRow>> find_document_row(const Transaction& transa
 }
 
 Expected<void> DocumentRows::put(std::string_view id, std::string_view record, bool deleted,
-                                 std::optional<PartitionTree> before) {
-  const PartitionTree after = deleted ? PartitionTree::tombstones : PartitionTree::documents;
-  if (before && *before != after) OCTAVO_TRY_VOID(erase(id, *before));
-  return long_key::put(transaction_, tree(after), id, record);
+                                 std::optional<FormerRow> former) {
+  const PartitionTree name = deleted ? PartitionTree::tombstones : PartitionTree::documents;
+  if (former && former->tree != name) {
+    OCTAVO_TRY_VOID(erase(id, *former));
+    former.reset();
+  }
+  return long_key::put_over(transaction_, tree(name), id, record, former ? former->record_bytes : 0);
 }
 
-Expected<void> DocumentRows::erase(std::string_view id, PartitionTree before) {
-  OCTAVO_TRY(const bool existed, long_key::erase(transaction_, tree(before), id));
+Expected<void> DocumentRows::erase(std::string_view id, const FormerRow& former) {
+  OCTAVO_TRY(const bool existed, long_key::erase(transaction_, tree(former.tree), id));
   OCTAVO_ASSERT(existed);
   return {};
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -19,6 +20,12 @@ struct DocumentRow {
   PartitionTree tree = PartitionTree::documents;
 };
 
+/// A row that is to be replaced or erased.
+struct FormerRow {
+  PartitionTree tree = PartitionTree::documents;
+  std::size_t record_bytes = 0;
+};
+
 /// nullopt: the document was never written, or was purged.
 Expected<std::optional<DocumentRow>> find_document_row(const Transaction& transaction, const Store& trees,
                                                        std::string_view id);
@@ -29,9 +36,9 @@ class DocumentRows {
   /// Both must outlive this.
   DocumentRows(WriteTransaction& transaction, const Store& trees) : transaction_(transaction), trees_(trees) {}
 
-  /// `before`: the tree that has a row of this document now.
-  Expected<void> put(std::string_view id, std::string_view record, bool deleted, std::optional<PartitionTree> before);
-  Expected<void> erase(std::string_view id, PartitionTree before);
+  /// `former`: the document's present row, if it has one.
+  Expected<void> put(std::string_view id, std::string_view record, bool deleted, std::optional<FormerRow> former);
+  Expected<void> erase(std::string_view id, const FormerRow& former);
 
  private:
   Tree tree(PartitionTree name) const { return trees_.tree(static_cast<std::size_t>(name)); }

@@ -58,13 +58,19 @@ Expected<std::optional<std::string_view>> get(const Transaction& transaction, Tr
 }
 
 Expected<void> put(WriteTransaction& transaction, Tree tree, std::string_view key, std::string_view value) {
-  if (!is_long(key)) return transaction.put(tree, key, value);
+  return put_over(transaction, tree, key, value, 0);
+}
+
+Expected<void> put_over(WriteTransaction& transaction, Tree tree, std::string_view key, std::string_view value,
+                        std::size_t old_value_bytes) {
+  if (!is_long(key)) return transaction.put_over(tree, key, value, old_value_bytes);
   const auto key_size = static_cast<std::uint32_t>(key.size());
   std::string stored(sizeof(key_size), '\0');
   std::memcpy(stored.data(), &key_size, sizeof(key_size));
   stored.append(key.substr(prefix_bytes));
+  const std::size_t old_stored_bytes = stored.size() + old_value_bytes;
   stored.append(value);
-  return transaction.put(tree, view(row_key(key)), stored);
+  return transaction.put_over(tree, view(row_key(key)), stored, old_stored_bytes);
 }
 
 Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view key) {

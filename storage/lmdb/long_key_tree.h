@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ inline constexpr std::size_t prefix_bytes = 480;
 
 Expected<std::optional<std::string_view>> get(const Transaction& transaction, Tree tree, std::string_view key);
 Expected<void> put(WriteTransaction& transaction, Tree tree, std::string_view key, std::string_view value);
+/// As put, over a value of `old_value_bytes`: see WriteTransaction::put_over.
+Expected<void> put_over(WriteTransaction& transaction, Tree tree, std::string_view key, std::string_view value,
+                        std::size_t old_value_bytes);
 /// True if the key existed.
 Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view key);
 

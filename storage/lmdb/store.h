@@ -107,9 +107,12 @@ class WriteTransaction : public Transaction {
  public:
   ~WriteTransaction();
 
-  /// Errors of all three: disk_full, io_failure. The body of Store::write must return them: the reason may be
+  /// Errors of all four: disk_full, io_failure. The body of Store::write must return them: the reason may be
   /// that room is to be made, and then the body is run again.
   Expected<void> put(Tree tree, std::string_view key, std::string_view value);
+  /// As put, over a row with a value of `old_value_bytes`. A row that becomes much smaller is erased first: only then
+  /// are pages merged that become nearly empty. `key` and `value` must not point into the store.
+  Expected<void> put_over(Tree tree, std::string_view key, std::string_view value, std::size_t old_value_bytes);
   /// As put, for keys known to sort after all others of the tree: takes the least space.
   Expected<void> append(Tree tree, std::string_view key, std::string_view value);
   /// True if the key existed.

@@ -21,6 +21,17 @@ std::string_view to_view(const MDB_val& value) {
   return {static_cast<const char*>(value.mv_data), value.mv_size};
 }
 
+/// What a row takes of a leaf. A value for which two rows would not fit into a page has pages of its own.
+std::size_t bytes_in_leaf(std::size_t page_bytes, std::size_t key_bytes, std::size_t value_bytes) {
+  constexpr std::size_t page_head_bytes = 16;
+  constexpr std::size_t row_header_bytes = 8;
+  constexpr std::size_t row_offset_bytes = 2;
+  constexpr std::size_t page_number_bytes = 8;
+  const std::size_t bytes_max = (page_bytes - page_head_bytes) / 2 - row_offset_bytes;
+  const std::size_t bytes = row_header_bytes + key_bytes + value_bytes;
+  return bytes <= bytes_max ? bytes : row_header_bytes + key_bytes + page_number_bytes;
+}
+
 }  // namespace
 
 // --- transactions ---
@@ -94,6 +105,19 @@ Expected<void> WriteTransaction::put(Tree tree, std::string_view key, std::strin
   const int fault = store_.fault(StorageCall::put);
   ++writes_;
   return note(fault != 0 ? fault : mdb_put(handle_, tree.handle, &k, &v, 0), "writing");
+}
+
+Expected<void> WriteTransaction::put_over(Tree tree, std::string_view key, std::string_view value,
+                                          std::size_t old_value_bytes) {
+  OCTAVO_ASSERT(handle_ != nullptr);
+  if (old_value_bytes > value.size()) {
+    MDB_stat statistics{};
+    OCTAVO_TRY_VOID(note(mdb_stat(handle_, tree.handle, &statistics), "reading"));
+    const std::size_t old_bytes = bytes_in_leaf(statistics.ms_psize, key.size(), old_value_bytes);
+    const std::size_t new_bytes = bytes_in_leaf(statistics.ms_psize, key.size(), value.size());
+    if (old_bytes >= new_bytes + statistics.ms_psize / 4) OCTAVO_TRY_VOID(erase(tree, key));
+  }
+  return put(tree, key, value);
 }
 
 Expected<void> WriteTransaction::append(Tree tree, std::string_view key, std::string_view value) {

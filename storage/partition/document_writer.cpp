@@ -58,7 +58,7 @@ Expected<DocumentWriter::Before> DocumentWriter::load(std::string_view id) {
   if (!row) return before;
   OCTAVO_TRY(before.document, decode_document(id, row->record));
   before.exists = true;
-  before.row = row->tree;
+  before.row = FormerRow{row->tree, row->record.size()};
   before.live = !before.document.deleted && !environment_.expiry.applies_to(before.document);
   if (before.document.has_history) {
     OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(PartitionTree::revisions), id));

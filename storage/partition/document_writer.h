@@ -79,8 +79,8 @@ class DocumentWriter {
   /// The stored state before the edit, copied out of the map.
   struct Before {
     bool exists = false;
-    bool live = false;                 ///< neither deleted nor expired
-    std::optional<PartitionTree> row;  ///< the tree with its record
+    bool live = false;  ///< neither deleted nor expired
+    std::optional<FormerRow> row;
     DocumentView document;  ///< `id` and `body` do not point into the map, but to the caller's id and to old_body_
     RevisionTree tree;
   };

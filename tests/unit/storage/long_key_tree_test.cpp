@@ -50,8 +50,13 @@ TEST_CASE("keys of any length sort, are found, stepped over and erased as in a s
           CHECK(there);
           model.erase(victim);
         } else {
-          const std::string value = std::to_string(random());
-          OCTAVO_TRY_VOID(long_key::put(transaction, tree, key, value));
+          const std::string value = std::to_string(random()) + std::string(random() % 4 == 0 ? 1300 : 0, 'v');
+          const auto known = model.find(key);
+          if (known == model.end()) {
+            OCTAVO_TRY_VOID(long_key::put(transaction, tree, key, value));
+          } else {
+            OCTAVO_TRY_VOID(long_key::put_over(transaction, tree, key, value, known->second.size()));
+          }
           model[key] = value;
         }
       }

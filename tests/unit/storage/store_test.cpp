@@ -49,6 +49,29 @@ TEST_CASE("what is written is read back, also after closing and opening") {
   CHECK(get(store, "k") == "v");
 }
 
+TEST_CASE("rows that become much smaller give their pages back") {
+  TemporaryFolder folder;
+  Store store(options_in(folder, 16 << 20));
+  REQUIRE(store.create());
+  constexpr std::size_t old_bytes = 1500;
+  const auto write_all = [&](std::size_t value_bytes) {
+    REQUIRE(store.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+      for (int i = 1000; i < 1400; ++i) {
+        const std::string value(value_bytes, 'v');
+        OCTAVO_TRY_VOID(transaction.put_over(store.tree(0), std::to_string(i), value, old_bytes));
+      }
+      return {};
+    }));
+  };
+  write_all(old_bytes);
+  const std::uint64_t large = store.sizes()->used_bytes;
+  CHECK(large > 400 * old_bytes);
+  write_all(10);
+  CHECK(store.sizes()->used_bytes < large / 4);
+  CHECK(get(store, "1000") == std::string(10, 'v'));
+  CHECK(get(store, "1399") == std::string(10, 'v'));
+}
+
 TEST_CASE("an error from the body leaves nothing behind") {
   TemporaryFolder folder;
   Store store(options_in(folder));

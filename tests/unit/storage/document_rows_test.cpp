@@ -1,4 +1,6 @@
-// Deleted documents have a tree of their own, so that the pages of their bodies are used again.
+// Deleted documents have a tree of their own, and pages of rows that are erased or become small are used again.
+#include "storage/document/document_rows.h"
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -6,7 +8,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/document/document_rows.h"
 #include "storage/partition/document_copy.h"
 #include "storage/partition/partition_check.h"
 #include "support/format_1.h"
@@ -133,6 +134,20 @@ TEST_CASE("a tombstone that format 1 left among the documents is found, and move
   REQUIRE(fixture.put("p:deleted", R"({"twice":true})", stored_revision(fixture, "p:deleted"), true));
   CHECK(tree_of(fixture, "p:deleted") == PartitionTree::tombstones);
   CHECK(is_sound(fixture));
+}
+
+TEST_CASE("documents that become much smaller give their pages back") {
+  PartitionFixture fixture;
+  for (const auto& written : fixture.write(one_round(0, "t"))) REQUIRE(written);
+  const std::uint64_t full_bytes = used_bytes(fixture);
+  std::vector<DocumentWrite> updates;
+  for (const auto& write : one_round(0, "t")) {
+    updates.push_back(PartitionFixture::make(write.id, "{}", stored_revision(fixture, write.id)));
+  }
+  for (const auto& updated : fixture.write(std::move(updates))) REQUIRE(updated);
+  CHECK(used_bytes(fixture) < full_bytes / 2);
+  CHECK(listed(fixture).size() == round_documents);
+  CHECK(is_sound(fixture, false));
 }
 
 TEST_CASE("rounds of documents that are all deleted again take little space") {
