@@ -253,6 +253,7 @@ Expected<void> ViewGroup::put_changes(storage::WriteTransaction& transaction,
                                       const std::vector<Change>& changes) const {
   // The edits to rows: the new value, or null to erase the row.
   std::vector<std::pair<std::string, const std::string*>> edits;
+  storage::LongKeyWriter keys_of_documents(transaction, by_document());
   for (const auto& change : changes) {
     OCTAVO_TRY(const auto stored, storage::long_key::get(transaction, by_document(), change.id));
     const auto old = stored ? split_keys(*stored) : std::vector<std::string_view>{};
@@ -266,14 +267,13 @@ Expected<void> ViewGroup::put_changes(storage::WriteTransaction& transaction,
     for (const auto& row : change.rows) edits.emplace_back(row.key, &row.value);
     if (same_keys) continue;
     if (change.rows.empty()) {
-      OCTAVO_TRY_VOID(storage::long_key::erase(transaction, by_document(), change.id));
+      OCTAVO_TRY_VOID(keys_of_documents.erase(change.id));
       continue;
     }
     std::string keys;
     ByteWriter writer(keys);
     for (const auto& row : change.rows) writer.sized_bytes(row.key);
-    OCTAVO_TRY_VOID(
-        storage::long_key::put_over(transaction, by_document(), change.id, keys, stored ? stored->size() : 0));
+    OCTAVO_TRY_VOID(keys_of_documents.put(change.id, keys, stored ? std::optional(stored->size()) : std::nullopt));
   }
   std::ranges::sort(edits, {}, [](const auto& edit) -> std::string_view { return edit.first; });
 

@@ -1,7 +1,6 @@
 #include "storage/document/document_rows.h"
 
 #include "base/assert.h"
-#include "storage/lmdb/long_key_tree.h"
 
 namespace octavo::storage {
 
@@ -14,6 +13,10 @@ Expected<std::optional<DocumentRow>> find_document_row(const Transaction& transa
   return std::nullopt;
 }
 
+DocumentRows::DocumentRows(WriteTransaction& transaction, const Store& trees)
+    : live_(transaction, trees.tree(static_cast<std::size_t>(PartitionTree::documents))),
+      deleted_(transaction, trees.tree(static_cast<std::size_t>(PartitionTree::tombstones))) {}
+
 Expected<void> DocumentRows::put(std::string_view id, std::string_view record, bool deleted,
                                  std::optional<FormerRow> former) {
   const PartitionTree name = deleted ? PartitionTree::tombstones : PartitionTree::documents;
@@ -21,11 +24,11 @@ Expected<void> DocumentRows::put(std::string_view id, std::string_view record, b
     OCTAVO_TRY_VOID(erase(id, *former));
     former.reset();
   }
-  return long_key::put_over(transaction_, tree(name), id, record, former ? former->record_bytes : 0);
+  return rows_of(name).put(id, record, former ? std::optional(former->record_bytes) : std::nullopt);
 }
 
 Expected<void> DocumentRows::erase(std::string_view id, const FormerRow& former) {
-  OCTAVO_TRY(const bool existed, long_key::erase(transaction_, tree(former.tree), id));
+  OCTAVO_TRY(const bool existed, rows_of(former.tree).erase(id));
   OCTAVO_ASSERT(existed);
   return {};
 }

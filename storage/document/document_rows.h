@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "storage/document/document_record.h"
+#include "storage/lmdb/long_key_tree.h"
 #include "storage/lmdb/store.h"
 
 namespace octavo::storage {
@@ -33,18 +34,18 @@ Expected<std::optional<DocumentRow>> find_document_row(const Transaction& transa
 /// Changes the rows of documents in one write transaction.
 class DocumentRows {
  public:
-  /// Both must outlive this.
-  DocumentRows(WriteTransaction& transaction, const Store& trees) : transaction_(transaction), trees_(trees) {}
+  /// `transaction` must outlive this.
+  DocumentRows(WriteTransaction& transaction, const Store& trees);
 
   /// `former`: the document's present row, if it has one.
   Expected<void> put(std::string_view id, std::string_view record, bool deleted, std::optional<FormerRow> former);
   Expected<void> erase(std::string_view id, const FormerRow& former);
 
  private:
-  Tree tree(PartitionTree name) const { return trees_.tree(static_cast<std::size_t>(name)); }
+  LongKeyWriter& rows_of(PartitionTree name) { return name == PartitionTree::tombstones ? deleted_ : live_; }
 
-  WriteTransaction& transaction_;
-  const Store& trees_;
+  LongKeyWriter live_;
+  LongKeyWriter deleted_;
 };
 
 }  // namespace octavo::storage

@@ -79,6 +79,23 @@ Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view 
 
 }  // namespace long_key
 
+Expected<void> LongKeyWriter::put(std::string_view key, std::string_view value,
+                                  std::optional<std::size_t> old_value_bytes) {
+  if (old_value_bytes) return long_key::put_over(transaction_, tree_, key, value, *old_value_bytes);
+  if (is_long(key)) {
+    last_.reset();
+    return long_key::put(transaction_, tree_, key, value);
+  }
+  if (!last_) {
+    Cursor cursor(transaction_, tree_);
+    const auto row = cursor.last();
+    last_.emplace(row ? row->key : std::string_view());
+  }
+  if (key <= *last_) return transaction_.put(tree_, key, value);
+  last_->assign(key);
+  return transaction_.append(tree_, key, value);
+}
+
 // Reads the run once and keeps the rows nearest to the bound in a heap, with the farthest on top.
 void LongKeyCursor::load_window(std::string_view prefix, std::optional<std::string_view> bound, bool inclusive,
                                 bool forward) {

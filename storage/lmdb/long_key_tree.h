@@ -35,6 +35,26 @@ Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view 
 
 }  // namespace long_key
 
+/// Puts rows into such a tree in one write transaction. A row behind all others is appended, so that rows which come in
+/// the order of their keys fill the pages. The last row is looked for once, at the first new row.
+class LongKeyWriter {
+ public:
+  /// `transaction` must outlive this.
+  LongKeyWriter(WriteTransaction& transaction, Tree tree) : transaction_(transaction), tree_(tree) {}
+
+  /// `old_value_bytes`: the size of the value that is replaced; nullopt: there is no row of this key. Throws as Cursor
+  /// does.
+  Expected<void> put(std::string_view key, std::string_view value, std::optional<std::size_t> old_value_bytes);
+  /// True if the key existed.
+  Expected<bool> erase(std::string_view key) { return long_key::erase(transaction_, tree_, key); }
+
+ private:
+  WriteTransaction& transaction_;
+  Tree tree_;
+  /// No row sorts after it. It may have been erased, or its transaction undone. nullopt: unknown.
+  std::optional<std::string> last_;
+};
+
 /// Walks such a tree in the order of the full keys, both ways. Views live as long as the transaction (see Transaction),
 /// except a long key's view, which lives until the next step of this cursor.
 class LongKeyCursor {

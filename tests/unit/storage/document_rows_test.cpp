@@ -136,6 +136,14 @@ TEST_CASE("a tombstone that format 1 left among the documents is found, and move
   CHECK(is_sound(fixture));
 }
 
+TEST_CASE("documents with ascending ids fill their pages") {
+  PartitionFixture fixture;
+  const std::uint64_t empty_bytes = used_bytes(fixture);
+  for (const auto& written : fixture.write(one_round(0, "t"))) REQUIRE(written);
+  // Three in a page of 4,096 bytes, and their rows of the feed.
+  CHECK(used_bytes(fixture) - empty_bytes < 4096 * round_documents / 3 + 200'000);
+}
+
 TEST_CASE("documents that become much smaller give their pages back") {
   PartitionFixture fixture;
   for (const auto& written : fixture.write(one_round(0, "t"))) REQUIRE(written);

@@ -42,21 +42,19 @@ TEST_CASE("keys of any length sort, are found, stepped over and erased as in a s
   std::map<std::string, std::string> model;
   for (int round = 0; round < 20; ++round) {
     REQUIRE(store.write(1 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
+      LongKeyWriter writer(transaction, tree);
       for (int i = 0; i < 60; ++i) {
         const std::string key = random_key(random);
         if (random() % 4 == 0 && !model.empty()) {
           const auto victim = model.lower_bound(key) == model.end() ? model.begin() : model.lower_bound(key);
-          OCTAVO_TRY(const bool there, long_key::erase(transaction, tree, victim->first));
+          OCTAVO_TRY(const bool there, writer.erase(victim->first));
           CHECK(there);
           model.erase(victim);
         } else {
           const std::string value = std::to_string(random()) + std::string(random() % 4 == 0 ? 1300 : 0, 'v');
           const auto known = model.find(key);
-          if (known == model.end()) {
-            OCTAVO_TRY_VOID(long_key::put(transaction, tree, key, value));
-          } else {
-            OCTAVO_TRY_VOID(long_key::put_over(transaction, tree, key, value, known->second.size()));
-          }
+          const auto old_bytes = known == model.end() ? std::nullopt : std::optional(known->second.size());
+          OCTAVO_TRY_VOID(writer.put(key, value, old_bytes));
           model[key] = value;
         }
       }
@@ -100,6 +98,55 @@ TEST_CASE("keys of any length sort, are found, stepped over and erased as in a s
       REQUIRE(got->has_value() == model.contains(probe));
     }
   }
+}
+
+TEST_CASE("new rows in the order of their keys fill the pages") {
+  TemporaryFolder folder;
+  Store store(long_key_options(folder));
+  REQUIRE(store.create());
+  const Tree tree = store.tree(0);
+  const std::string value(1100, 'v');  // three fit into a page
+  for (int group = 0; group < 10; ++group) {
+    REQUIRE(store.write(1 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
+      LongKeyWriter writer(transaction, tree);
+      for (int i = 0; i < 90; ++i) {
+        OCTAVO_TRY_VOID(writer.put(std::to_string(1000 + 90 * group + i), value, std::nullopt));
+      }
+      return {};
+    }));
+  }
+  constexpr std::uint64_t leaves = 900 / 3;
+  constexpr std::uint64_t other_pages_max = 20;
+  CHECK(store.sizes()->used_bytes <= 4096 * (leaves + other_pages_max));
+}
+
+TEST_CASE("a row behind the last one is put where it belongs, whatever was undone and erased before") {
+  TemporaryFolder folder;
+  Store store(long_key_options(folder));
+  REQUIRE(store.create());
+  const Tree tree = store.tree(0);
+  REQUIRE(store.write(1 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
+    LongKeyWriter writer(transaction, tree);
+    const auto put_and_undo = [&]() -> Expected<bool> {
+      OCTAVO_TRY_VOID(writer.put("x", "2", std::nullopt));
+      return false;
+    };
+    OCTAVO_TRY_VOID(writer.put("b", "1", std::nullopt));
+    OCTAVO_TRY_VOID(transaction.nested(put_and_undo));
+    OCTAVO_TRY_VOID(writer.put("m", "3", std::nullopt));
+    OCTAVO_TRY_VOID(writer.put(std::string(600, 'y'), "4", std::nullopt));
+    OCTAVO_TRY_VOID(writer.put("n", "5", std::nullopt));
+    OCTAVO_TRY_VOID(writer.put("z", "6", std::nullopt));
+    OCTAVO_TRY_VOID(writer.erase("z"));
+    OCTAVO_TRY_VOID(writer.put("yy", "7", std::nullopt));
+    return writer.put("a", "8", std::nullopt);
+  }));
+  auto transaction = store.read();
+  REQUIRE(transaction);
+  LongKeyCursor cursor(*transaction, tree);
+  std::string values;
+  for (auto row = cursor.seek(""); row; row = cursor.next()) values += row->value;
+  CHECK(values == "813574");
 }
 
 TEST_CASE("a long run of keys with one beginning is walked part by part, in both directions and with turns") {
