@@ -94,6 +94,8 @@ struct Settings {
   std::uint64_t physical_partition_bytes_max = 50ULL << 30;  ///< a larger one is split
   std::chrono::seconds split_source_kept_s{60};  ///< files of a split partition stay for requests that read them
   std::uint32_t revs_limit = 1000;
+  std::chrono::seconds replaced_kept_s{24 * 3600};  ///< replaced revisions can be read so long; 0: they are not kept
+  std::uint32_t replaced_share_max = 20;            ///< percent of the documents' bytes that they may take
   std::uint32_t documents_per_bulk_max = 100'000;
   bool enforce_throughput = true;  ///< refuse requests (429) beyond the provisioned throughput
 

@@ -320,11 +320,13 @@ Expected<void> Database::compact() {
   const PartitionMap& map = partition_map();
   std::vector<storage::CompactionQueue::Target> targets;
   for (const std::size_t partition_id : map.partition_ids()) {
+    PhysicalPartition* const partition = map.partition(partition_id).get();
     targets.push_back({.owner = shared_from_this(),
                        .database = name(),
                        .name = fmt::format("physical partition {}", partition_id),
-                       .store = &map.partition(partition_id)->store(),
-                       .is_gone = [this, partition_id] { return deleted() || !is_current(partition_id); }});
+                       .store = &partition->store(),
+                       .is_gone = [this, partition_id] { return deleted() || !is_current(partition_id); },
+                       .prepare = [partition](const auto& stopped) { return partition->drop_replaced(stopped); }});
   }
   return engine_.compactions().add(std::move(targets));
 }

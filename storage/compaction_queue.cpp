@@ -87,6 +87,15 @@ void CompactionQueue::run_one(Entry& entry) {
     return entry.is_stopped.load(std::memory_order_relaxed) || entry.target.is_gone();
   };
   if (is_stopped()) return;
+  if (target.prepare) {
+    if (const auto prepared = target.prepare(is_stopped); !prepared && !is_stopped()) {
+      until_memory_suffices([&] {
+        spdlog::error("database {}: {} could not be prepared for its compaction: {}", target.database, target.name,
+                      prepared.error().reason);
+      });
+    }
+  }
+  if (is_stopped()) return;
   const std::filesystem::path& folder = target.store->options().folder;
   std::shared_ptr<StoreCompaction> compaction;
   std::uint64_t bytes_before = 0;

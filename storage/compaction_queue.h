@@ -30,6 +30,9 @@ class CompactionQueue {
     std::string name;                   ///< of the store, for the log: "physical partition 0"
     Store* store = nullptr;             ///< lives as long as `owner`
     std::function<bool()> is_gone;      ///< the compaction is not wanted any more. Any thread, must not block
+    /// Called before the compaction, on its thread: removes rows that need not be copied. May be empty, and may block
+    /// until `stopped` is true.
+    std::function<Expected<void>(const std::function<bool()>& stopped)> prepare = {};
   };
   /// The compaction that runs now.
   struct Progress {

@@ -24,6 +24,7 @@ std::optional<std::int64_t> integer_in(const boost::json::object& object, std::s
 // Absent or damaged members count as not given: definitions are checked when they are created.
 query::DatabaseProperties read_couch_definition(std::string_view definition) {
   query::DatabaseProperties properties;
+  properties.keeps_replaced = true;
   if (definition.empty()) return properties;
   const auto parsed = query::parse_json(definition);
   const auto* stored = parsed && parsed->is_object() ? parsed->get_object().if_contains("properties") : nullptr;

@@ -53,13 +53,15 @@ void append_revisions(std::string& out, const std::vector<Revision>& history) {
   out += "]}";
 }
 
-// Only leaves keep their bodies, so older revisions are shown as in CouchDB after a compaction.
-std::string_view status_of(const RevisionTree::Node* node) {
-  if (node == nullptr || !node->leaf) return "missing";
+// `kept`: the former winners whose bodies are kept, in ascending order.
+std::string_view status_of(const RevisionTree::Node* node, const std::vector<Revision>& kept) {
+  if (node == nullptr) return "missing";
+  if (!node->leaf && !std::ranges::binary_search(kept, node->revision)) return "missing";
   return node->deleted ? "deleted" : "available";
 }
 
-void append_revisions_info(std::string& out, const RevisionTree& tree, const std::vector<Revision>& history) {
+void append_revisions_info(std::string& out, const RevisionTree& tree, const std::vector<Revision>& history,
+                           const std::vector<Revision>& kept) {
   out += ",\"_revs_info\":[";
   for (const auto& revision : history) {
     const bool newest = &revision == &history.front();
@@ -67,8 +69,8 @@ void append_revisions_info(std::string& out, const RevisionTree& tree, const std
     out += "{\"rev\":";
     append_revision(out, revision);
     out += ",\"status\":\"";
-    // The older revisions of a history are never leaves, so they need no lookup.
-    out += status_of(newest ? tree.find(revision) : nullptr);
+    // Without kept bodies the older revisions of a history need no lookup: they are never leaves.
+    out += status_of(newest || !kept.empty() ? tree.find(revision) : nullptr, kept);
     out += "\"}";
   }
   out += ']';
@@ -83,14 +85,15 @@ std::vector<Revision> other_leaves(const RevisionTree& tree, const Revision& sho
 }
 
 // Appends the members that `options` request to the open object at the end of `out`. True if any except `_revisions`.
-bool append_meta(std::string& out, const RevisionTree& tree, const Revision& shown, storage::Sequence sequence,
-                 const RenderOptions& options) {
+Expected<bool> append_meta(std::string& out, const storage::DocumentView& document, const storage::Snapshot& snapshot,
+                           const RevisionTree& tree, const Revision& shown, const RenderOptions& options) {
   bool meta = false;
   if (options.revisions || options.revisions_info) {
     const auto history = tree.history(shown);
     if (options.revisions) append_revisions(out, history);
     if (options.revisions_info) {
-      append_revisions_info(out, tree, history);
+      OCTAVO_TRY(const auto kept, snapshot.replaced_revisions(document));
+      append_revisions_info(out, tree, history, kept);
       meta = true;
     }
   }
@@ -108,7 +111,7 @@ bool append_meta(std::string& out, const RevisionTree& tree, const Revision& sho
   }
   if (options.local_sequence) {
     out += ",\"_local_seq\":";
-    append_json_number(out, sequence);
+    append_json_number(out, document.sequence);
     meta = true;
   }
   return meta;
@@ -151,19 +154,19 @@ Expected<bool> append_document(std::string& out, const storage::DocumentView& do
   if (!options.revisions && !options.revisions_info && !options.local_sequence && !conflicts) return false;
   OCTAVO_TRY(const auto tree, snapshot.revision_tree(document));
   out.pop_back();
-  const bool meta = append_meta(out, tree, document.revision, document.sequence, options);
+  OCTAVO_TRY(const bool meta, append_meta(out, document, snapshot, tree, document.revision, options));
   out += '}';
   return meta;
 }
 
-Expected<bool> append_leaf(std::string& out, const storage::DocumentView& document, const storage::Snapshot& snapshot,
-                           const RevisionTree& tree, const RevisionTree::Node& leaf, const RenderOptions& options) {
-  OCTAVO_TRY(const auto body, snapshot.leaf_body(document, leaf.revision));
-  if (!body) return fail(ErrorCode::corrupted, "The body of revision " + leaf.revision.to_string() + " is missing.");
-  append_document(out, document.id, leaf.revision, leaf.deleted, *body);
+Expected<bool> append_node(std::string& out, const storage::DocumentView& document, const storage::Snapshot& snapshot,
+                           const RevisionTree& tree, const RevisionTree::Node& node, const RenderOptions& options) {
+  OCTAVO_TRY(const auto body, snapshot.body_of(document, node));
+  if (!body) return fail(ErrorCode::corrupted, "The body of revision " + node.revision.to_string() + " is missing.");
+  append_document(out, document.id, node.revision, node.deleted, *body);
   if (!options.any()) return false;
   out.pop_back();
-  const bool meta = append_meta(out, tree, leaf.revision, document.sequence, options);
+  OCTAVO_TRY(const bool meta, append_meta(out, document, snapshot, tree, node.revision, options));
   out += '}';
   return meta;
 }

@@ -33,9 +33,9 @@ void append_local_document(std::string& out, const storage::LocalDocumentView& d
 Expected<bool> append_document(std::string& out, const storage::DocumentView& document,
                                const storage::Snapshot& snapshot, const RenderOptions& options);
 
-/// The same for the leaf `leaf` of the document's tree.
-Expected<bool> append_leaf(std::string& out, const storage::DocumentView& document, const storage::Snapshot& snapshot,
-                           const storage::RevisionTree& tree, const storage::RevisionTree::Node& leaf,
+/// The same for `node` of the document's tree: a leaf, or a former winner whose body is kept (Snapshot::body_of).
+Expected<bool> append_node(std::string& out, const storage::DocumentView& document, const storage::Snapshot& snapshot,
+                           const storage::RevisionTree& tree, const storage::RevisionTree::Node& node,
                            const RenderOptions& options);
 
 using query::append_revision;

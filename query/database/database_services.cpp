@@ -12,6 +12,16 @@ namespace octavo::query {
 
 namespace {
 
+void keep_replaced(partitioning::Database& database, bool keeps) {
+  const auto& settings = database.engine().settings();
+  storage::ReplacedLimits limits;
+  if (keeps) limits.kept_s = static_cast<std::uint32_t>(settings.replaced_kept_s.count());
+  limits.share_percent = settings.replaced_share_max;
+  for (const auto& partition : database.partition_map().partitions()) {
+    if (partition) partition->set_replaced_limits(limits);
+  }
+}
+
 void apply_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
   auto& engine = database.engine();
   if (!engine.settings().enforce_throughput) return;
@@ -116,6 +126,7 @@ void DatabaseServices::apply(const DatabaseProperties& properties) {
   if (expiration_) expiration_->set_default(properties.ttl_s);
   if (properties.all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
   if (retention_) retention_->set_seconds(properties.all_versions_s);
+  keep_replaced(database_, properties.keeps_replaced);
   apply_throughput(database_, properties);
   grow_for_throughput(database_, properties);
 }

@@ -27,6 +27,7 @@ namespace octavo::storage {
 ///   local       local document id                  → edit:u64 body
 ///   index       rows of local indexes; the query layer owns their format
 ///   tombstones  document id                        → document record, of a deleted document
+///   replaced    sequence:u64be                     → body of the revision that the edit replaced (replaced_log)
 ///
 /// `hash` is the partition key's FNV-1a with 64 bits. The rows of a logical partition are adjacent, so that a write
 /// touches one page for its statistics and its feed.
@@ -39,12 +40,13 @@ enum class PartitionTree : std::size_t {
   leaves,
   local,
   index,
-  tombstones
+  tombstones,
+  replaced
 };
-inline constexpr std::size_t partition_tree_count = 9;
+inline constexpr std::size_t partition_tree_count = 10;
 /// The trees' names in the store.
 inline constexpr std::array<std::string_view, partition_tree_count> partition_tree_names{
-    "meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index", "tombstones"};
+    "meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index", "tombstones", "replaced"};
 
 /// Format (revision in a record):
 ///   revision := generation:varint hash

@@ -386,6 +386,7 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
     const FeedRow row{sequence, id, winner->revision, winner->deleted, document.has_conflicts};
     OCTAVO_TRY_VOID(move_in_feed(partition_key, before, &row));
     OCTAVO_TRY_VOID(count(id, partition_key, before, &document));
+    OCTAVO_TRY_VOID(keep_replaced(before, after, sequence));
     stored = document;
     if (!document.deleted) {
       change.after = body;
@@ -434,6 +435,7 @@ Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& reques
   }
   if (purged.empty()) return purged;
   ++counters_.purge_count;
+  OCTAVO_TRY_VOID(replaced_.erase_of(before.document.sequence, request.id));
   // remove_all and place_leaf_bodies treat the purged leaves as no longer leaves.
   OCTAVO_TRY(const Sequence sequence, store(request.id, request.partition_key, before, after, std::nullopt, {}));
   const std::string_view gone = after.empty() ? std::string_view(request.id) : std::string_view();
@@ -453,6 +455,7 @@ Expected<void> DocumentWriter::finish() {
     OCTAVO_TRY_VOID(
         long_key::put(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key), record_));
   }
+  OCTAVO_TRY_VOID(replaced_.trim(environment_.replaced, environment_.now_s, counters_.documents.external_bytes));
   if (environment_.expiry.rule() != nullptr) {
     OCTAVO_TRY_VOID(ExpirySchedule::end_group(transaction_, tree(PartitionTree::meta), counters_.last_sequence));
   }

@@ -15,6 +15,7 @@
 #include "storage/document/document_record.h"
 #include "storage/document/document_rows.h"
 #include "storage/document/expiry.h"
+#include "storage/document/replaced_log.h"
 #include "storage/document/revision_tree.h"
 #include "storage/document/sequence_allocator.h"
 #include "storage/lmdb/store.h"
@@ -43,10 +44,14 @@ class DocumentWriter {
     std::int64_t now_s = 0;  ///< stamped on the edits; copies keep their own time
     Expiry expiry = {};
     bool keeps_versions = false;
+    ReplacedLimits replaced = {};
   };
 
   DocumentWriter(WriteTransaction& transaction, Environment environment)
-      : transaction_(transaction), environment_(std::move(environment)), rows_(transaction, environment_.trees) {}
+      : transaction_(transaction),
+        environment_(std::move(environment)),
+        rows_(transaction, environment_.trees),
+        replaced_(transaction, tree(PartitionTree::replaced)) {}
 
   /// Reads the counters. Must be the first call.
   Expected<void> begin();
@@ -107,11 +112,14 @@ class DocumentWriter {
   Expected<void> schedule_expiration(const Before& before, const DocumentView* after);
   Expected<void> log_versions(std::string_view id, const Before& before, const std::optional<DocumentView>& after,
                               Sequence sequence, Sequence expired_at);
+  /// Keeps the winner before an edit, which has this sequence, if the edit made it an inner node of the revision tree.
+  Expected<void> keep_replaced(const Before& before, const RevisionTree& after, Sequence sequence);
   Sequence next_sequence();
 
   WriteTransaction& transaction_;
   Environment environment_;
   DocumentRows rows_;
+  replaced_log::Writer replaced_;
   PartitionCounters counters_;
   using StatisticsByKey = std::map<std::string, DocumentStatistics, std::less<>>;
   StatisticsByKey partitions_;

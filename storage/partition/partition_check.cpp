@@ -9,6 +9,7 @@
 #include "storage/document/document_record.h"
 #include "storage/document/document_rows.h"
 #include "storage/document/expiry_schedule.h"
+#include "storage/document/replaced_log.h"
 #include "storage/document/version_log.h"
 #include "storage/lmdb/long_key_tree.h"
 #include "storage/partition/snapshot.h"
@@ -36,6 +37,7 @@ class PartitionChecker {
     check_strays(PartitionTree::revisions, "revisions", trees_seen_);
     check_strays(PartitionTree::leaves, "leaves", leaves_seen_);
     check_versions();
+    check_replaced();
     check_expirations();
     check_counters();
     return std::move(report_);
@@ -135,6 +137,20 @@ class PartitionChecker {
           document->deleted != version->removes()) {
         report_.add(fmt::format("versions {}: does not agree with document '{}'", version->sequence, version->id));
       }
+    }
+  }
+
+  void check_replaced() {
+    std::uint64_t total = 0;
+    Cursor cursor(transaction_, tree(PartitionTree::replaced));
+    for (auto found = cursor.first(); found; found = cursor.next()) {
+      const auto row = replaced_log::decode(found->key, found->value);
+      if (!row) {
+        report_.add("replaced: " + row.error().reason);
+        continue;
+      }
+      if (row->total < total) report_.add(fmt::format("replaced {}: its sum of bytes is too small", row->sequence));
+      total = row->total;
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <future>
 #include <thread>
 
 #include <spdlog/spdlog.h>
@@ -108,6 +109,24 @@ void PhysicalPartition::trim_versions(std::int64_t before_s, std::size_t rows_ma
         return VersionLog::trim(transaction, meta, before_s, unix_now_s(), rows_max);
       },
       std::move(done));
+}
+
+Expected<void> PhysicalPartition::drop_replaced(const std::function<bool()>& stopped) {
+  constexpr std::size_t rows_per_group = 1'000;
+  while (!stopped()) {
+    // Shared: it is used until the call that keeps it returns, perhaps after this thread has the result.
+    const auto promise = std::make_shared<std::promise<Expected<bool>>>();
+    auto done = promise->get_future();
+    run_part(
+        [this](WriteTransaction& transaction, Tree) {
+          const Tree log = store_->tree(static_cast<std::size_t>(PartitionTree::replaced));
+          return replaced_log::erase_oldest(transaction, log, rows_per_group);
+        },
+        [promise](Expected<bool> more) { promise->set_value(std::move(more)); });
+    OCTAVO_TRY(const bool more, done.get());
+    if (!more) break;
+  }
+  return {};
 }
 
 void PhysicalPartition::make_expiry_schedule(std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done) {
@@ -262,7 +281,8 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
       .logical_partition_bytes_max = options_.logical_partition_bytes_max,
       .now_s = unix_now_s(),
       .expiry = expiry(),
-      .keeps_versions = keeps_versions()};
+      .keeps_versions = keeps_versions(),
+      .replaced = replaced_.load(std::memory_order_relaxed)};
 
   SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
   Outcome outcome;

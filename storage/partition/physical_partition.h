@@ -18,6 +18,7 @@
 #include "config/settings.h"
 #include "storage/document/document.h"
 #include "storage/document/expiry.h"
+#include "storage/document/replaced_log.h"
 #include "storage/document/sequence_allocator.h"
 #include "storage/lmdb/store.h"
 #include "storage/partition/partition_transaction.h"
@@ -100,6 +101,10 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   void set_keeps_versions(bool keeps) { keeps_versions_.store(keeps, std::memory_order_relaxed); }
   bool keeps_versions() const { return keeps_versions_.load(std::memory_order_relaxed); }
   /// Removes logged versions older than `before_s` (Unix time), at most `rows_max`. True: there may be more.
+  /// How many replaced revisions are kept from now on; none at first.
+  void set_replaced_limits(const ReplacedLimits& limits) { replaced_.store(limits, std::memory_order_relaxed); }
+  /// Removes all replaced revisions, in several groups of writes. Blocks until they are gone or `stopped` is true.
+  Expected<void> drop_replaced(const std::function<bool()>& stopped);
   void trim_versions(std::int64_t before_s, std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done);
   /// Must be called before the first write.
   void set_unique_keys(std::shared_ptr<const UniqueKeys> keys) { unique_keys_ = std::move(keys); }
@@ -215,6 +220,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   std::atomic<bool> retired_{false};
   std::shared_ptr<const UniqueKeys> unique_keys_;
   std::atomic<bool> keeps_versions_{false};
+  std::atomic<ReplacedLimits> replaced_{};
   std::atomic<bool> has_time_to_live_{false};  ///< lets readers skip the shared pointer if there is no time to live
   std::atomic<std::shared_ptr<const TimeToLive>> time_to_live_;
 

@@ -4,6 +4,7 @@
 #include "storage/document/document_rows.h"
 #include "storage/document/expiry_schedule.h"
 #include "storage/document/purge_log.h"
+#include "storage/document/replaced_log.h"
 
 namespace octavo::storage {
 namespace {
@@ -55,6 +56,16 @@ Expected<std::optional<std::string_view>> Snapshot::leaf_body(const DocumentView
   if (revision == document.revision) return document.body;
   if (!document.has_conflicts) return std::nullopt;
   return long_key::get(transaction_, tree_of(*store_, PartitionTree::leaves), leaf_key(document.id, revision));
+}
+
+Expected<std::optional<std::string_view>> Snapshot::body_of(const DocumentView& document,
+                                                            const RevisionTree::Node& node) const {
+  if (node.leaf) return leaf_body(document, node.revision);
+  return replaced_log::find(transaction_, tree_of(*store_, PartitionTree::replaced), document, node.revision);
+}
+
+Expected<std::vector<Revision>> Snapshot::replaced_revisions(const DocumentView& document) const {
+  return replaced_log::revisions_of(transaction_, tree_of(*store_, PartitionTree::replaced), document);
 }
 
 Expected<std::optional<LocalDocumentView>> Snapshot::find_local(std::string_view id) const {

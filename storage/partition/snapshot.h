@@ -33,6 +33,10 @@ class Snapshot {
   Expected<RevisionTree> revision_tree(const DocumentView& document) const;
   /// Body of a leaf (winner or conflict). nullopt if `revision` is not a leaf.
   Expected<std::optional<std::string_view>> leaf_body(const DocumentView& document, const Revision& revision) const;
+  /// Body of a revision in the document's tree: a leaf, or a former winner as long as it is kept. nullopt: neither.
+  Expected<std::optional<std::string_view>> body_of(const DocumentView& document, const RevisionTree::Node& node) const;
+  /// The former winners that are kept, in ascending order.
+  Expected<std::vector<Revision>> replaced_revisions(const DocumentView& document) const;
   Expected<std::optional<LocalDocumentView>> find_local(std::string_view id) const;
 
   /// Documents in byte order of their ids. Deleted ones are expired ones, or were stored by format 1 of the data

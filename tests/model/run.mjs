@@ -75,7 +75,7 @@ async function runSeeds(server) {
   return failures > 0 ? 1 : 0;
 }
 
-const server = await Server.start();
+const server = await Server.start({ config: '[database]\nreplaced_kept = "0s"\n' });
 try {
   process.exitCode = await (options.replay ? replayFile(server) : runSeeds(server));
 } finally {

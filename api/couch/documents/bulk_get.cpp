@@ -120,12 +120,16 @@ class BulkGetProducer final : public SliceProducer {
     charge_ += document ? partitioning::charge_of_read(document->body.size()) : partitioning::charge_of_miss();
     if (!document) return append_missing(out, wanted);
     OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
-    const auto leaves = wanted.revision ? leaves_for(tree, *wanted.revision, options_.latest) : tree.leaves();
-    if (leaves.empty()) return append_missing(out, wanted);
+    auto nodes = wanted.revision ? leaves_for(tree, *wanted.revision, options_.latest) : tree.leaves();
+    if (const auto* replaced = wanted.revision ? tree.find(*wanted.revision) : nullptr; replaced && nodes.empty()) {
+      OCTAVO_TRY(const auto body, snapshot.body_of(*document, *replaced));
+      if (body) nodes.push_back(replaced);
+    }
+    if (nodes.empty()) return append_missing(out, wanted);
     bool first = true;
-    for (const auto* leaf : leaves) {
+    for (const auto* node : nodes) {
       out += std::exchange(first, false) ? "{\"ok\":" : ",{\"ok\":";
-      OCTAVO_TRY_VOID(append_leaf(out, *document, snapshot, tree, *leaf, options_.render));
+      OCTAVO_TRY_VOID(append_node(out, *document, snapshot, tree, *node, options_.render));
       out += '}';
     }
     return {};

@@ -136,22 +136,21 @@ WorkerReply read_winner(Call& call, const DocumentTarget& target, const RenderOp
   return reply;
 }
 
-// `rev=`: reads any leaf. A deleted one is shown with `_deleted`.
+// `rev=`: reads any leaf, and a replaced revision while it is kept. A deleted one is shown with `_deleted`.
 WorkerReply read_revision(const Request& request, const partitioning::Database& database, const DocumentTarget& target,
                           const Revision& revision, const RenderOptions& options, bool on_worker) {
   OCTAVO_TRY(const auto snapshot, database.snapshot(target));
   OCTAVO_TRY(const auto document, snapshot.find(target.id()));
   if (!document) return fail(ErrorCode::not_found, "");
   OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
-  const auto* leaf = tree.find(revision);
-  if (leaf == nullptr || !leaf->leaf) return fail(ErrorCode::not_found, "");
-  if (!on_worker) {
-    OCTAVO_TRY(const auto body, snapshot.leaf_body(*document, revision));
-    if (body && body->size() >= worker_body_bytes) return std::nullopt;
-  }
+  const auto* node = tree.find(revision);
+  if (node == nullptr) return fail(ErrorCode::not_found, "");
+  OCTAVO_TRY(const auto body, snapshot.body_of(*document, *node));
+  if (!body && !node->leaf) return fail(ErrorCode::not_found, "");
+  if (!on_worker && body && body->size() >= worker_body_bytes) return std::nullopt;
 
   Reply reply;
-  OCTAVO_TRY(const bool meta, append_leaf(reply.body, *document, snapshot, tree, *leaf, options));
+  OCTAVO_TRY(const bool meta, append_node(reply.body, *document, snapshot, tree, *node, options));
   reply.body += '\n';
   if (!meta) {
     auto etag = etag_of(revision);

@@ -147,7 +147,10 @@ Expected<std::string> source_body(const Call& call, std::string_view id) {
     if (document->deleted) return fail(ErrorCode::deleted, "");
     return std::string(document->body);
   }
-  OCTAVO_TRY(const auto body, snapshot.leaf_body(*document, *revision));
+  OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
+  const auto* node = tree.find(*revision);
+  if (node == nullptr) return fail(ErrorCode::not_found, "");
+  OCTAVO_TRY(const auto body, snapshot.body_of(*document, *node));
   if (!body) return fail(ErrorCode::not_found, "");
   return std::string(*body);
 }

@@ -20,14 +20,16 @@ using partitioning::DocumentTarget;
 using storage::Revision;
 using storage::RevisionTree;
 
-// One entry of the reply: a leaf, or a revision that is missing.
+// One entry of the reply: a leaf, a replaced revision that is kept, or a revision that is missing.
 struct OpenedRevision {
   std::size_t mention = 0;  // index among the requested revisions
   Revision revision;
   std::optional<std::size_t> node;  // index in the tree; absent if missing
 };
 
-std::vector<OpenedRevision> opened_revisions(const RevisionTree& tree, const OpenRevisionsQuery& query) {
+// `kept`: the former winners whose bodies are kept, in ascending order.
+std::vector<OpenedRevision> opened_revisions(const RevisionTree& tree, const OpenRevisionsQuery& query,
+                                             const std::vector<Revision>& kept) {
   const auto nodes = tree.nodes();
   std::vector<OpenedRevision> opened;
   const auto open = [&](std::size_t mention, const RevisionTree::Node* leaf) {
@@ -50,6 +52,9 @@ std::vector<OpenedRevision> opened_revisions(const RevisionTree& tree, const Ope
     if (mention != mentions.end() && (query.latest || nodes[i].leaf)) {
       answered[i] = mention->second;
       known[mention->second] = true;
+    } else if (mention != mentions.end() && std::ranges::binary_search(kept, nodes[i].revision)) {
+      known[mention->second] = true;
+      open(mention->second, &nodes[i]);
     }
     // Parents precede their children in `nodes`.
     if (query.latest && nodes[i].parent >= 0) {
@@ -96,7 +101,11 @@ class OpenRevisionsProducer final : public SliceProducer {
     // An edit since the last piece may have replaced leaves.
     const storage::Sequence sequence = document ? document->sequence : 0;
     if (!std::exchange(begun_, true) || sequence != sequence_) {
-      opened_ = opened_revisions(tree, query_);
+      std::vector<Revision> kept;
+      if (document && asks_for_replaced(tree)) {
+        OCTAVO_TRY(kept, snapshot.replaced_revisions(*document));
+      }
+      opened_ = opened_revisions(tree, query_, kept);
       std::erase_if(opened_, [&](const OpenedRevision& opened) { return answered_.contains(opened.revision); });
       next_ = 0;
       sequence_ = sequence;
@@ -107,7 +116,7 @@ class OpenRevisionsProducer final : public SliceProducer {
       const auto& opened = opened_[next_];
       begin_entry(out, opened.node.has_value());
       if (opened.node) {
-        OCTAVO_TRY_VOID(append_leaf(out, *document, snapshot, tree, tree.nodes()[*opened.node], query_.render));
+        OCTAVO_TRY_VOID(append_node(out, *document, snapshot, tree, tree.nodes()[*opened.node], query_.render));
       } else {
         append_revision(out, opened.revision);
       }
@@ -121,6 +130,14 @@ class OpenRevisionsProducer final : public SliceProducer {
 
  private:
   bool is_json() const { return boundary_.empty(); }
+
+  bool asks_for_replaced(const RevisionTree& tree) const {
+    if (!query_.revisions || query_.latest) return false;
+    return std::ranges::any_of(*query_.revisions, [&](const Revision& revision) {
+      const auto* node = tree.find(revision);
+      return node != nullptr && !node->leaf;
+    });
+  }
 
   void begin_entry(std::string& out, bool found) const {
     if (!is_json()) {

@@ -197,7 +197,7 @@ class MapReply final : public SliceProducer {
       OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
       const auto* leaf = tree.find(*revision);
       if (leaf && leaf->leaf) {
-        OCTAVO_TRY_VOID(append_leaf(out, *document, snapshot, tree, *leaf, {}));
+        OCTAVO_TRY_VOID(append_node(out, *document, snapshot, tree, *leaf, {}));
         return {};
       }
     } else if (document && (!document->deleted || revision)) {

@@ -1,4 +1,4 @@
-// The document writer's part in the log of versions.
+// What the document writer logs: versions of documents, and replaced revisions.
 #include <optional>
 #include <string_view>
 
@@ -42,6 +42,23 @@ Expected<void> DocumentWriter::log_versions(std::string_view id, const Before& b
   row.body = after->body;
   row.body_revision = after->revision;
   return VersionLog::append(transaction_, tree(PartitionTree::meta), row);
+}
+
+Expected<void> DocumentWriter::keep_replaced(const Before& before, const RevisionTree& after, Sequence sequence) {
+  if (!before.exists || environment_.replaced.kept_s == 0) return {};
+  replaced_log::Row row;
+  row.sequence = sequence;
+  row.previous = before.document.sequence;
+  row.time_s = environment_.now_s;
+  // What has expired is not shown again.
+  const bool expired = !before.live && !before.document.deleted;
+  const RevisionTree::Node* former = after.find(before.document.revision);
+  if (!expired && (former == nullptr || !former->leaf)) {
+    row.revision = before.document.revision;
+    row.id = before.document.id;
+    row.body = before.document.body;
+  }
+  return replaced_.append(row);
 }
 
 }  // namespace octavo::storage

@@ -1,0 +1,148 @@
+#include "storage/document/replaced_log.h"
+
+#include <algorithm>
+#include <future>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "storage/partition/partition_check.h"
+#include "support/partition_fixture.h"
+#include "support/revisions.h"
+
+using namespace octavo;
+using namespace octavo::storage;
+using octavo::tests::PartitionFixture;
+using octavo::tests::rev;
+
+namespace {
+
+constexpr ReplacedLimits generous{.kept_s = 3600, .share_percent = 100};
+
+struct KeepingPartition : PartitionFixture {
+  KeepingPartition() { partition().set_replaced_limits(generous); }
+
+  std::optional<std::string> body(const std::string& id, const Revision& revision) {
+    const Snapshot view = snapshot();
+    const auto document = view.find(id).value();
+    REQUIRE(document);
+    const RevisionTree tree = view.revision_tree(*document).value();
+    const RevisionTree::Node* node = tree.find(revision);
+    if (node == nullptr) return std::nullopt;
+    const auto found = view.body_of(*document, *node).value();
+    return found ? std::optional<std::string>(*found) : std::nullopt;
+  }
+  std::uint64_t rows() {
+    const Snapshot view = snapshot();
+    return count_rows(view.transaction(), partition().store().tree(static_cast<std::size_t>(PartitionTree::replaced)));
+  }
+  bool is_sound() { return check_partition(partition(), false, nullptr).value().problems.empty(); }
+  void purge(std::string id, std::vector<Revision> revisions) {
+    std::promise<bool> done;
+    std::vector<PurgeRequest> requests;
+    requests.push_back({std::move(id), {}, std::move(revisions)});
+    partition().purge(std::move(requests), [&](const auto& purged) { done.set_value(purged.has_value()); });
+    REQUIRE(done.get_future().get());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("each replaced revision of a document can be read") {
+  KeepingPartition partition;
+  std::vector<Revision> revisions;
+  for (int i = 0; i < 5; ++i) {
+    const auto parent = revisions.empty() ? std::nullopt : std::optional(revisions.back());
+    revisions.push_back(partition.put("a", "{\"n\":" + std::to_string(i) + "}", parent).value().revision);
+    REQUIRE(partition.put("other" + std::to_string(i), "{}"));
+  }
+  for (std::size_t i = 0; i < revisions.size(); ++i) {
+    CHECK(partition.body("a", revisions[i]) == "{\"n\":" + std::to_string(i) + "}");
+  }
+  const Snapshot view = partition.snapshot();
+  const auto document = view.find("a").value();
+  std::vector<Revision> expected(revisions.begin(), revisions.end() - 1);
+  std::ranges::sort(expected);
+  CHECK(view.replaced_revisions(*document).value() == expected);
+  CHECK(partition.is_sound());
+}
+
+TEST_CASE("a deletion keeps what it deletes, and a document written again its tombstone") {
+  KeepingPartition partition;
+  const Revision first = partition.put("a", R"({"n":1})").value().revision;
+  const Revision tombstone = partition.put("a", "{}", first, true).value().revision;
+  CHECK(partition.body("a", first) == R"({"n":1})");
+  REQUIRE(partition.put("a", R"({"n":2})"));
+  CHECK(partition.body("a", first) == R"({"n":1})");
+  CHECK(partition.body("a", tombstone) == "{}");
+}
+
+TEST_CASE("an edit of a losing branch does not hide the former winners") {
+  KeepingPartition partition;
+  REQUIRE(partition.replicate("a", R"({"v":1})", {rev(1, "aa")}));
+  REQUIRE(partition.replicate("a", R"({"v":2})", {rev(2, "bb"), rev(1, "aa")}));
+  REQUIRE(partition.replicate("a", R"({"v":3})", {rev(1, "00")}));
+  CHECK(partition.body("a", rev(1, "aa")) == R"({"v":1})");
+  // A new winner leaves the old one a leaf, whose body is not replaced.
+  REQUIRE(partition.replicate("a", R"({"v":4})", {rev(3, "dd"), rev(2, "cc"), rev(1, "aa")}));
+  CHECK(partition.body("a", rev(2, "bb")) == R"({"v":2})");
+  CHECK(partition.body("a", rev(1, "aa")) == R"({"v":1})");
+  CHECK(partition.is_sound());
+}
+
+TEST_CASE("purged documents leave no replaced revisions") {
+  KeepingPartition partition;
+  const Revision first = partition.put("a", R"({"n":1})").value().revision;
+  const Revision second = partition.put("a", R"({"n":2})", first).value().revision;
+  CHECK(partition.rows() == 1);
+  partition.purge("a", {second});
+  CHECK(partition.rows() == 0);
+}
+
+TEST_CASE("replaced revisions take a share of the documents' bytes, the newest of them") {
+  KeepingPartition partition;
+  partition.partition().set_replaced_limits({.kept_s = 3600, .share_percent = 10});
+  const std::string text(100'000, 'x');
+  std::vector<Revision> revisions;
+  for (int i = 0; i < 40; ++i) {
+    const auto parent = revisions.empty() ? std::nullopt : std::optional(revisions.back());
+    revisions.push_back(partition.put("a", R"({"n":")" + text + "\"}", parent).value().revision);
+  }
+  CHECK(partition.rows() >= 10);
+  CHECK(partition.rows() <= 11);  // of 100 KB, in 1 MiB
+  CHECK(partition.body("a", revisions[revisions.size() - 2]));
+  CHECK_FALSE(partition.body("a", revisions.front()));
+}
+
+TEST_CASE("replaced revisions go when none are wanted any more, and before a compaction") {
+  KeepingPartition partition;
+  const auto replace = [&](const std::string& id) {
+    const Revision first = partition.put(id, "{}").value().revision;
+    REQUIRE(partition.put(id, R"({"n":2})", first));
+  };
+  replace("a");
+  REQUIRE(partition.rows() == 1);
+  partition.partition().set_replaced_limits({});
+  replace("b");
+  CHECK(partition.rows() == 0);
+  partition.partition().set_replaced_limits(generous);
+  replace("c");
+  REQUIRE(partition.rows() == 1);
+  REQUIRE(partition.partition().drop_replaced([] { return false; }));
+  CHECK(partition.rows() == 0);
+}
+
+TEST_CASE("an undone atomic request replaces nothing") {
+  KeepingPartition partition;
+  const Revision first = partition.put("a", R"({"n":1})").value().revision;
+  std::vector<DocumentWrite> writes;
+  writes.push_back(PartitionFixture::make("a", R"({"n":2})", first));
+  writes.push_back(PartitionFixture::make("b", "{}", first));
+  for (const auto& result : partition.write(std::move(writes), true)) CHECK_FALSE(result);
+  CHECK(partition.rows() == 0);
+  REQUIRE(partition.put("a", R"({"n":3})", first));
+  CHECK(partition.body("a", first) == R"({"n":1})");
+  CHECK(partition.is_sound());
+}
