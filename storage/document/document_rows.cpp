@@ -1,7 +1,5 @@
 #include "storage/document/document_rows.h"
 
-#include "base/assert.h"
-
 namespace octavo::storage {
 
 Expected<std::optional<DocumentRow>> find_document_row(const Transaction& transaction, const Store& trees,
@@ -28,8 +26,7 @@ Expected<void> DocumentRows::put(std::string_view id, std::string_view record, b
 }
 
 Expected<void> DocumentRows::erase(std::string_view id, const FormerRow& former) {
-  OCTAVO_TRY(const bool existed, rows_of(former.tree).erase(id));
-  OCTAVO_ASSERT(existed);
+  OCTAVO_TRY_VOID(rows_of(former.tree).erase(id));
   return {};
 }
 
