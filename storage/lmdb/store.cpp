@@ -266,38 +266,55 @@ Expected<Store::Handle> Store::map_file(std::uint64_t map_bytes, std::uint64_t m
   return env;
 }
 
+// Opens all trees in one transaction of LMDB. Those that the file lacks are created, or noted as missing. After an
+// error nothing has changed.
+int Store::open_trees_once(MDB_env* env, bool creates) {
+  std::vector<Tree> opened(trees_.size());
+  bool missing = false;
+  MDB_txn* transaction = nullptr;
+  int code = creates ? fault(StorageCall::begin_write) : 0;
+  if (code == 0) code = mdb_txn_begin(env, nullptr, creates ? 0 : MDB_RDONLY, &transaction);
+  for (std::size_t i = 0; code == 0 && i < opened.size(); ++i) {
+    code = mdb_dbi_open(transaction, options_.trees[i].c_str(), creates ? MDB_CREATE : 0, &opened[i].handle);
+    if (code != MDB_NOTFOUND || creates) continue;
+    opened[i].handle = Tree::missing;
+    missing = true;
+    code = 0;
+  }
+  if (code == 0) {
+    code = creates ? commit(transaction) : mdb_txn_commit(transaction);
+  } else if (transaction != nullptr) {
+    mdb_txn_abort(transaction);
+  }
+  if (code != 0) return code;
+  trees_ = opened;
+  trees_missing_.store(missing, std::memory_order_release);
+  return 0;
+}
+
 Expected<void> Store::open_trees(MDB_env* env) {
   OCTAVO_ASSERT(env != nullptr && trees_.size() == options_.trees.size());
-  MDB_txn* transaction = nullptr;
-  int code = mdb_txn_begin(env, nullptr, MDB_RDONLY, &transaction);
-  bool missing = false;
-  for (std::size_t i = 0; code == 0 && i < options_.trees.size(); ++i) {
-    code = mdb_dbi_open(transaction, options_.trees[i].c_str(), 0, &trees_[i].handle);
-    if (code == MDB_NOTFOUND) {
-      missing = true;
-      code = 0;
-      break;
-    }
-  }
-  if (transaction != nullptr) {
-    if (code == 0 && !missing) {
-      code = mdb_txn_commit(transaction);
-    } else {
-      mdb_txn_abort(transaction);
-    }
-  }
+  int code = open_trees_once(env, false);
   // Writes only if a tree is missing: opening a thousand databases must not cost a thousand syncs.
-  if (code == 0 && missing) {
-    code = fault(StorageCall::begin_write);
-    if (code == 0) code = mdb_txn_begin(env, nullptr, 0, &transaction);
-    for (std::size_t i = 0; code == 0 && i < options_.trees.size(); ++i) {
-      code = mdb_dbi_open(transaction, options_.trees[i].c_str(), MDB_CREATE, &trees_[i].handle);
-      if (code != 0) mdb_txn_abort(transaction);
-    }
-    if (code == 0) code = commit(transaction);
+  if (code == 0 && trees_missing_.load(std::memory_order_acquire)) {
+    code = open_trees_once(env, true);
+    // A file of an older version on a full disk: what it has can be read. The next write tries again.
+    if (is_disk_full(code) && !creating_) code = 0;
   }
   if (code != 0) return std::unexpected(error_of(code, "opening the trees", options_.folder));
   return {};
+}
+
+// Called in the write turn.
+Expected<void> Store::create_missing_trees() {
+  if (!trees_missing_.load(std::memory_order_acquire)) return {};
+  ExclusiveGate gate(*this, gate_patience);
+  if (!gate.alone()) return gate_stays_closed();
+  MDB_env* env = open_.load(std::memory_order_acquire);
+  if (env == nullptr) return {};  // the trees are created when it is opened
+  OCTAVO_TRY_VOID(open_trees(env));
+  if (!trees_missing_.load(std::memory_order_acquire)) return {};
+  return std::unexpected(error_of(ENOSPC, "creating trees", options_.folder));
 }
 
 Expected<void> Store::open() {

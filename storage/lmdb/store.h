@@ -38,6 +38,8 @@ StorageEngine storage_engine();
 
 /// One named tree of a store. A plain handle, valid as long as the store is open.
 struct Tree {
+  /// The handle of a tree that the file lacks, as the disk was full when it was to be created. It has no rows.
+  static constexpr std::uint32_t missing = ~std::uint32_t{0};
   std::uint32_t handle = 0;
 };
 
@@ -175,7 +177,8 @@ class Store {
  public:
   struct Options {
     std::filesystem::path folder;
-    std::vector<std::string> trees;  ///< created on first open; handles in this order by tree(i)
+    /// Created on first open; handles in this order by tree(i). On a full disk a file that lacks some can be read.
+    std::vector<std::string> trees;
     config::Durability durability = config::Durability::commit;
     std::uint64_t capacity_bytes_initial = 16ULL << 20;  ///< at least; more is reserved if possible
     /// Lets tests of growth keep that room small.
@@ -291,7 +294,9 @@ class Store {
   void leave(std::size_t slot_index);
   Expected<Handle> open_handle() const;
   Expected<Handle> map_file(std::uint64_t map_bytes, std::uint64_t map_bytes_min) const;
+  int open_trees_once(MDB_env* env, bool creates);
   Expected<void> open_trees(MDB_env* env);
+  Expected<void> create_missing_trees();
   Expected<void> open_alone(bool for_writing);
   Expected<void> reopen(const MDB_env* failed);
   void close_handle();
@@ -308,6 +313,7 @@ class Store {
   Options options_;
   bool creating_ = false;  ///< inside create(): a missing file is created
   std::vector<Tree> trees_;
+  std::atomic<bool> trees_missing_{false};  ///< some of trees_ are not in the file
   std::unique_ptr<ReaderSlot[]> slots_;
   std::atomic<MDB_env*> open_{nullptr};
   std::uint64_t map_bytes_ = 0;  ///< of open_; changed only with exclusive access

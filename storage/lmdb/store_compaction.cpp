@@ -104,6 +104,7 @@ Expected<void> StoreCompaction::begin() {
   const auto turn = store_.take_turn();
   // An earlier replacement first: two of them could not be told apart.
   OCTAVO_TRY_VOID(store_.sync_replacement());
+  OCTAVO_TRY_VOID(store_.create_missing_trees());
   store_.row_log_ = log_.get();
   OCTAVO_TRY(const ReadTransaction snapshot, store_.read());
   std::uint64_t rows = 0;

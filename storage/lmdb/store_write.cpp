@@ -320,6 +320,7 @@ Expected<void> Store::write(std::size_t expected_bytes, FunctionRef<Expected<voi
   for (int i = 0; i < attempts_max; ++i) {
     if (unsettled_.load(std::memory_order_acquire)) OCTAVO_TRY_VOID(settle());
     OCTAVO_TRY_VOID(open());
+    OCTAVO_TRY_VOID(create_missing_trees());
     Attempt attempt = try_to_write(expected_bytes, body);
     if (!attempt.again) return std::move(attempt.result);
     if (attempt.grow_to != 0) OCTAVO_TRY_VOID(grow(attempt.grow_to));

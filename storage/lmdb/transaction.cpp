@@ -43,7 +43,7 @@ Expected<std::optional<std::string_view>> Transaction::get(Tree tree, std::strin
   const int code = mdb_get(handle_, tree.handle, &wanted, &found);
   if (code == 0) return to_view(found);
   // LMDB rejects empty keys; for a reader such a key does not exist.
-  if (code == MDB_NOTFOUND || code == MDB_BAD_VALSIZE) return std::nullopt;
+  if (code == MDB_NOTFOUND || code == MDB_BAD_VALSIZE || tree.handle == Tree::missing) return std::nullopt;
   return std::unexpected(error_of(code, "reading", mdb_txn_env(handle_) != nullptr ? "the store" : ""));
 }
 
@@ -183,6 +183,7 @@ namespace {
 
 Cursor::Cursor(const Transaction& transaction, Tree tree) {
   OCTAVO_ASSERT(transaction.handle_ != nullptr);
+  if (tree.handle == Tree::missing) return;
   if (const int code = mdb_cursor_open(transaction.handle_, tree.handle, &handle_); code != 0) {
     throw_read_failure(code, transaction.handle_);
   }

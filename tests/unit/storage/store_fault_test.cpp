@@ -113,6 +113,54 @@ TEST_CASE("on a full disk writes fail, reads go on, and writes succeed when ther
   }
 }
 
+TEST_CASE("a store that lacks trees, and cannot get them on a full disk, is read, and is written once there is space") {
+  for (const auto durability : both_durabilities) {
+    FailingStore subject(durability);
+    subject.options.trees = {"a", "b", "new", "newer"};
+    subject.faults.plan({.code = ENOSPC, .calls = {Call::commit}, .lasting = true});
+    subject.reopen();
+    CHECK(subject.get("row") == "old");
+    {
+      const auto transaction = subject.store->read();
+      REQUIRE(transaction);
+      for (const std::size_t tree : {2, 3}) {
+        CHECK_FALSE(transaction->get(subject.store->tree(tree), "row").value());
+        Cursor cursor(*transaction, subject.store->tree(tree));
+        CHECK_FALSE(cursor.first());
+        CHECK_FALSE(cursor.seek_back("row"));
+        CHECK(count_rows(*transaction, subject.store->tree(tree)) == 0);
+      }
+    }
+    const auto write_to_new = [&] {
+      return subject.store->write(
+          0, [&](WriteTransaction& transaction) { return transaction.put(subject.store->tree(3), "row", "new"); });
+    };
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      const auto refused = write_to_new();
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error().code == ErrorCode::disk_full);
+      CHECK(subject.get("row") == "old");
+    }
+    subject.faults.heal();
+    REQUIRE(write_to_new());
+    subject.reopen();
+    CHECK(subject.get("row") == "old");
+    const auto transaction = subject.store->read();
+    REQUIRE(transaction);
+    CHECK(transaction->get(subject.store->tree(3), "row").value() == "new");
+  }
+}
+
+TEST_CASE("a store that lacks trees is not opened if the disk fails otherwise") {
+  FailingStore subject;
+  subject.options.trees.emplace_back("new");
+  subject.faults.plan({.code = EIO, .calls = {Call::commit}, .lasting = true});
+  subject.reopen();
+  CHECK(subject.get("row").starts_with("error"));
+  subject.faults.heal();
+  CHECK(subject.get("row") == "old");
+}
+
 TEST_CASE("a commit whose sync fails is an error, and the next one first opens and syncs the files anew") {
   for (const auto durability : both_durabilities) {
     FailingStore subject(durability);
