@@ -17,16 +17,21 @@ class RevisionHash {
  public:
   static constexpr std::size_t text_bytes_max = 32;
   static constexpr std::size_t digest_bytes = 16;
-  static_assert(2 * digest_bytes <= text_bytes_max);
+  static constexpr std::size_t half_bytes = 8;
+  static_assert(2 * digest_bytes <= text_bytes_max && 2 * half_bytes == digest_bytes);
 
   RevisionHash() = default;
-  static RevisionHash from_digest(const std::array<unsigned char, digest_bytes>& digest);
+  /// A digest whose second half follows from its first (see next_revision). All new revisions have such hashes, of
+  /// which records store the first half alone.
+  static RevisionHash from_half(std::string_view half);
   /// nullopt: empty, longer than text_bytes_max, or not printable ASCII without spaces, quotes and backslashes.
   static std::optional<RevisionHash> from_text(std::string_view text);
   /// Restores a hash from its bytes() and is_digest().
   static RevisionHash from_bytes(std::string_view bytes, bool is_digest);
 
   bool is_digest() const { return digest_; }
+  /// True if from_half(bytes().substr(0, half_bytes)) is this hash.
+  bool follows_from_half() const;
   std::string_view bytes() const { return {bytes_.data(), size_}; }
   void append_text(std::string& out) const;
   /// Writes the text, which has at most text_bytes_max bytes, and returns its end.
@@ -57,7 +62,7 @@ struct Revision {
 };
 
 /// The revision of an edit. It is deterministic, so that the same edit on two servers gives the same revision.
-/// hash = first 16 bytes of SHA-256(deleted, parent generation, parent hash, body).
+/// Its hash is 8 bytes of SHA-256(deleted, parent generation, parent hash, body), and 8 bytes that follow from them.
 Revision next_revision(const std::optional<Revision>& parent, bool deleted, std::string_view body);
 
 }  // namespace octavo::storage

@@ -1,5 +1,5 @@
-// Revisions: `N-hash`. A new one is the first 16 bytes of SHA-256 over (deleted, parent, body), as docs/architecture.md
-// promises; the bytes are laid out as storage/document/revision.h says.
+// Revisions: `N-hash`. The hash of a new one is the first 8 bytes of SHA-256 over (deleted, parent, body), and 8 bytes that
+// are computed from them, as docs/architecture.md promises; docs/formats.md says how the bytes are laid out.
 import { createHash } from 'node:crypto';
 import { badRequest } from './reply.mjs';
 
@@ -25,6 +25,14 @@ export function parseRevisions(list) {
   return list.map(parseRevision);
 }
 
+// The finaliser of splitmix64.
+function mixed(half) {
+  let z = half;
+  z = BigInt.asUintN(64, (z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n);
+  z = BigInt.asUintN(64, (z ^ (z >> 27n)) * 0x94d049bb133111ebn);
+  return z ^ (z >> 31n);
+}
+
 export function newRevision(parent, deleted, body) {
   const parentHash = parent === undefined ? Buffer.alloc(0) : hashBytes(hashOf(parent));
   const generation = parent === undefined ? 0 : generationOf(parent);
@@ -32,6 +40,7 @@ export function newRevision(parent, deleted, body) {
   head.writeUInt8(deleted ? 1 : 0, 0);
   head.writeBigUInt64LE(BigInt(generation), 1);
   head.writeUInt8(parentHash.length, 9);
-  const digest = createHash('sha256').update(head).update(parentHash).update(JSON.stringify(body)).digest('hex');
-  return `${generation + 1}-${digest.slice(0, 32)}`;
+  const hash = createHash('sha256').update(head).update(parentHash).update(JSON.stringify(body)).digest().subarray(0, 16);
+  hash.writeBigUInt64LE(mixed(hash.readBigUInt64LE(0)), 8);
+  return `${generation + 1}-${hash.toString('hex')}`;
 }

