@@ -132,7 +132,6 @@ Expected<storage::EditOutcome> OptimisticTransaction::apply(const DocumentWrite&
   change.view.revision = written.revision;
   change.view.modified_s = written.modified_s;
   change.view.deleted = kept.deleted;
-  change.view.has_history = before.has_value();
   change.view.body = kept.body;
   if (kept.deleted) OCTAVO_TRY_VOID(promote_conflict(kept.id, change));
   return EditOutcome(written);

@@ -25,8 +25,9 @@ struct DocumentView {
   Sequence sequence = 0;
   std::int64_t modified_s = 0;  ///< Unix time of the write, in seconds
   bool deleted = false;
-  bool has_history = false;    ///< more than one revision was ever written: a revision tree is stored
   bool has_conflicts = false;  ///< more than one leaf, live or deleted
+  bool has_tree_row = false;   ///< its history has the form of format 1 (see history.h)
+  std::string_view ancestry;   ///< encoded (see Ancestry); empty: the winner has no ancestors, or has_tree_row
   std::string_view body;       ///< minified JSON object without _id, _rev, _deleted; `{}` when there are no fields
 };
 

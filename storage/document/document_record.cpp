@@ -9,11 +9,17 @@
 namespace octavo::storage {
 namespace {
 
-constexpr std::uint8_t document_record_version = 1;
+constexpr std::uint8_t format_1_version = 1;
+constexpr std::uint8_t head_mark = 0x80;  ///< in the first byte of a record; the others are flags
 constexpr std::uint8_t deleted_flag = 1;
-constexpr std::uint8_t has_history_flag = 2;
+constexpr std::uint8_t has_ancestry_flag = 2;
+constexpr std::uint8_t has_tree_row_flag = 2;  ///< in records of format 1
 constexpr std::uint8_t has_conflicts_flag = 4;
 constexpr std::uint8_t text_hash_flag = 8;
+constexpr std::uint8_t half_hash_flag = 16;
+constexpr std::uint8_t head_known =
+    head_mark | deleted_flag | has_ancestry_flag | has_conflicts_flag | text_hash_flag | half_hash_flag;
+constexpr std::uint64_t modified_s_max = (std::uint64_t{1} << 48) - 1;
 constexpr char statistics_row = '\0';
 constexpr char feed_row = '\1';
 constexpr char unique_row = '\2';
@@ -32,53 +38,85 @@ std::unexpected<Error> damaged(std::string_view what) {
   return fail(ErrorCode::corrupted, "A stored " + std::string(what) + " is damaged.");
 }
 
+std::uint8_t flags_of(HashForm form) {
+  switch (form) {
+    case HashForm::half:
+      return half_hash_flag;
+    case HashForm::digest:
+      return 0;
+    case HashForm::text:
+      return text_hash_flag;
+  }
+  return 0;
+}
+
+HashForm form_in(std::uint8_t flags) {
+  if (flags & text_hash_flag) return HashForm::text;
+  return flags & half_hash_flag ? HashForm::half : HashForm::digest;
+}
+
+void write_revision(ByteWriter& writer, const Revision& revision, HashForm form) {
+  writer.varint(revision.generation);
+  write_hash(writer, revision.hash, form);
+}
+
+bool read_revision(ByteReader& reader, HashForm form, Revision& revision) {
+  revision.generation = reader.varint();
+  return reader.ok() && read_hash(reader, form, revision.hash);
+}
+
 }  // namespace
 
 void write_revision(ByteWriter& writer, const Revision& revision) {
-  // A reader takes so many bytes for a digest, and looks for no size.
-  OCTAVO_ASSERT(!revision.hash.is_digest() || revision.hash.bytes().size() == RevisionHash::digest_bytes);
-  writer.varint(revision.generation);
-  if (revision.hash.is_digest()) {
-    writer.bytes(revision.hash.bytes());
-  } else {
-    writer.sized_bytes(revision.hash.bytes());
-  }
+  write_revision(writer, revision, revision.hash.is_digest() ? HashForm::digest : HashForm::text);
 }
 
 bool read_revision(ByteReader& reader, bool text_hash, Revision& revision) {
-  revision.generation = reader.varint();
-  const std::string_view hash = text_hash ? reader.sized_bytes() : reader.bytes(RevisionHash::digest_bytes);
-  if (!reader.ok() || hash.size() > RevisionHash::text_bytes_max) return false;
-  revision.hash = RevisionHash::from_bytes(hash, !text_hash);
-  return true;
+  return read_revision(reader, text_hash ? HashForm::text : HashForm::digest, revision);
 }
 
 void encode_document(std::string& out, const DocumentView& document) {
+  OCTAVO_ASSERT(!document.has_tree_row);
   ByteWriter writer(out);
-  std::uint8_t flags = 0;
-  if (document.deleted) flags |= deleted_flag;
-  if (document.has_history) flags |= has_history_flag;
-  if (document.has_conflicts) flags |= has_conflicts_flag;
-  if (!document.revision.hash.is_digest()) flags |= text_hash_flag;
-  writer.u8(document_record_version);
-  writer.u8(flags);
-  writer.u64(document.sequence);
-  writer.u48(static_cast<std::uint64_t>(document.modified_s));
-  write_revision(writer, document.revision);
+  const HashForm form = form_of(document.revision.hash);
+  auto head = static_cast<std::uint8_t>(head_mark | flags_of(form));
+  if (document.deleted) head |= deleted_flag;
+  if (!document.ancestry.empty()) head |= has_ancestry_flag;
+  if (document.has_conflicts) head |= has_conflicts_flag;
+  writer.u8(head);
+  writer.varint(document.sequence);
+  writer.varint(static_cast<std::uint64_t>(document.modified_s) & modified_s_max);
+  write_revision(writer, document.revision, form);
+  if (!document.ancestry.empty()) writer.sized_bytes(document.ancestry);
   if (document.body != "{}") writer.bytes(document.body);
 }
 
 Expected<DocumentView> decode_document(std::string_view id, std::string_view record) {
   ByteReader reader(record);
-  if (reader.u8() != document_record_version) return damaged("document");
-  const std::uint8_t flags = reader.u8();
   DocumentView document;
   document.id = id;
-  document.sequence = reader.u64();
-  document.modified_s = static_cast<std::int64_t>(reader.u48());
-  if (!read_revision(reader, flags & text_hash_flag, document.revision)) return damaged("document");
+  std::uint8_t flags = reader.u8();
+  if (flags & head_mark) {
+    if (flags & ~head_known) return damaged("document");
+    document.sequence = reader.varint();
+    const std::uint64_t modified_s = reader.varint();
+    if (modified_s > modified_s_max || !read_revision(reader, form_in(flags), document.revision)) {
+      return damaged("document");
+    }
+    document.modified_s = static_cast<std::int64_t>(modified_s);
+    if (flags & has_ancestry_flag) {
+      document.ancestry = reader.sized_bytes();
+      if (document.ancestry.empty()) return damaged("document");
+    }
+  } else {
+    if (flags != format_1_version) return damaged("document");
+    flags = reader.u8();
+    document.sequence = reader.u64();
+    document.modified_s = static_cast<std::int64_t>(reader.u48());
+    if (!read_revision(reader, (flags & text_hash_flag) != 0, document.revision)) return damaged("document");
+    document.has_tree_row = flags & has_tree_row_flag;
+  }
   document.deleted = flags & deleted_flag;
-  document.has_history = flags & has_history_flag;
   document.has_conflicts = flags & has_conflicts_flag;
   document.body = reader.rest().empty() ? std::string_view("{}") : reader.rest();
   return document;
@@ -86,12 +124,12 @@ Expected<DocumentView> decode_document(std::string_view id, std::string_view rec
 
 void encode_feed_row(std::string& out, const FeedRow& row) {
   ByteWriter writer(out);
-  std::uint8_t flags = 0;
+  const HashForm form = form_of(row.revision.hash);
+  std::uint8_t flags = flags_of(form);
   if (row.deleted) flags |= deleted_flag;
   if (row.has_conflicts) flags |= has_conflicts_flag;
-  if (!row.revision.hash.is_digest()) flags |= text_hash_flag;
   writer.u8(flags);
-  write_revision(writer, row.revision);
+  write_revision(writer, row.revision, form);
   writer.bytes(row.id);
 }
 
@@ -101,7 +139,7 @@ Expected<FeedRow> decode_feed_row(std::string_view key, std::string_view record)
   const std::uint8_t flags = reader.u8();
   FeedRow row;
   row.sequence = read_key_u64(key);
-  if (!read_revision(reader, flags & text_hash_flag, row.revision)) return damaged("feed row");
+  if (!read_revision(reader, form_in(flags), row.revision)) return damaged("feed row");
   row.deleted = flags & deleted_flag;
   row.has_conflicts = flags & has_conflicts_flag;
   row.id = reader.rest();

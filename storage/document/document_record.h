@@ -7,6 +7,7 @@
 
 #include "base/byte_codec.h"
 #include "storage/document/document.h"
+#include "storage/document/hash_codec.h"
 #include "storage/lmdb/store.h"
 
 namespace octavo::storage {
@@ -22,12 +23,13 @@ namespace octavo::storage {
 ///   partitions  hash:u64be 00 partition key        → statistics record
 ///               hash:u64be 01 sequence:u64be       → (empty)        the feed of a logical partition
 ///               hash:u64be 02 digest[16]           → document id    a unique key (UniqueKeys)
-///   revisions   document id                        → revision tree, only of documents written more than once
+///   revisions   document id                        → revision tree, in format 1 of the data folder only
 ///   leaves      document id 00 generation:u64be hash  → body of a leaf that is not the winner
 ///   local       local document id                  → edit:u64 body
 ///   index       rows of local indexes; the query layer owns their format
 ///   tombstones  document id                        → document record, of a deleted document
 ///   replaced    sequence:u64be                     → body of the revision that the edit replaced (replaced_log)
+///   histories   rows of documents' histories (history)
 ///
 /// `hash` is the partition key's FNV-1a with 64 bits. The rows of a logical partition are adjacent, so that a write
 /// touches one page for its statistics and its feed.
@@ -41,16 +43,18 @@ enum class PartitionTree : std::size_t {
   local,
   index,
   tombstones,
-  replaced
+  replaced,
+  histories
 };
-inline constexpr std::size_t partition_tree_count = 10;
+inline constexpr std::size_t partition_tree_count = 11;
 /// The trees' names in the store.
 inline constexpr std::array<std::string_view, partition_tree_count> partition_tree_names{
-    "meta", "documents", "feed", "partitions", "revisions", "leaves", "local", "index", "tombstones", "replaced"};
+    "meta",  "documents", "feed",       "partitions", "revisions", "leaves",
+    "local", "index",     "tombstones", "replaced",   "histories"};
 
 /// Format (revision in a record):
-///   revision := generation:varint hash
-///   hash     := sized if it is text, else 16 bytes; flags of the record tell which
+///   revision := generation:varint hash      flags of the record tell the hash's form: text or digest, or half
+///                                           where the record has a flag for it
 void write_revision(ByteWriter& writer, const Revision& revision);
 /// False: the bytes are damaged.
 bool read_revision(ByteReader& reader, bool text_hash, Revision& revision);
@@ -58,14 +62,18 @@ bool read_revision(ByteReader& reader, bool text_hash, Revision& revision);
 /// Stored form of a document's winning revision.
 ///
 /// Format (document record):
-///   record := version:u8 flags:u8 sequence:u64 modified_s:u48 revision body
-///   flags  := 1 deleted, 2 has history, 4 has conflicts, 8 the hash is text
+///   record := head:u8 sequence:varint modified_s:varint revision [ancestry:sized] body
+///   head   := 80 and flags: 1 deleted, 2 has an ancestry, 4 has conflicts, 8 the hash is text, 10 the hash is half
 ///   body   := minified JSON object without _id, _rev, _deleted; absent stands for {}
+///
+///   in format 1: record := 01 flags:u8 sequence:u64 modified_s:u48 revision body
+///                flags  := 1 deleted, 2 has a revision tree, 4 has conflicts, 8 the hash is text
 void encode_document(std::string& out, const DocumentView& document);
 Expected<DocumentView> decode_document(std::string_view id, std::string_view record);
 
 /// Format (feed record):
-///   feed record := flags:u8 revision id      flags: 1 deleted, 4 has conflicts, 8 the hash is text
+///   feed record := flags:u8 revision id
+///   flags       := 1 deleted, 4 has conflicts, 8 the hash is text, 10 the hash is half
 void encode_feed_row(std::string& out, const FeedRow& row);
 Expected<FeedRow> decode_feed_row(std::string_view key, std::string_view record);
 

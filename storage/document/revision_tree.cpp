@@ -1,15 +1,17 @@
 // Format (revision tree):
 //   tree := version:u8 node_count:varint node*           parents precede their children
 //   node := flags:u8 [parent:varint] [generation:varint] hash
-//           flags: 1 leaf, 2 deleted, 4 hash is a 16-byte digest, 8 child of the previous node (parent and
-//           generation are omitted: a linear history costs 17 bytes a revision), 16 root (no parent)
-//   hash := digest[16] | size:varint text
+//           flags: 1 leaf, 2 deleted, 4 the hash is a digest, 8 child of the previous node (parent and generation
+//           are omitted), 10 root (no parent), 20 child of the winner or of one of its ancestors (the one that is
+//           a generation older; no parent is named), 40 the hash is half
 #include "storage/document/revision_tree.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/byte_codec.h"
+#include "storage/document/hash_codec.h"
 
 namespace octavo::storage {
 namespace {
@@ -20,6 +22,13 @@ constexpr std::uint8_t node_deleted_flag = 2;
 constexpr std::uint8_t digest_flag = 4;
 constexpr std::uint8_t child_of_previous_flag = 8;
 constexpr std::uint8_t root_flag = 16;
+constexpr std::uint8_t child_of_path_flag = 32;
+constexpr std::uint8_t half_flag = 64;
+
+HashForm hash_form_of(std::uint8_t flags) {
+  if (flags & half_flag) return HashForm::half;
+  return flags & digest_flag ? HashForm::digest : HashForm::text;
+}
 
 }  // namespace
 
@@ -27,78 +36,105 @@ RevisionTree::RevisionTree(const Revision& revision, bool deleted) {
   nodes_.push_back({revision, -1, true, deleted});
 }
 
-Expected<RevisionTree> RevisionTree::decode(std::string_view bytes) {
+Expected<RevisionTree> RevisionTree::decode(std::string_view bytes, RevisionTree path) {
   const auto damaged = [] { return fail(ErrorCode::corrupted, "A stored revision tree is damaged."); };
   ByteReader in(bytes);
   if (in.u8() != tree_version) return damaged();
   const std::uint64_t count = in.varint();
   if (!in.ok() || count > bytes.size()) return damaged();
-  RevisionTree tree;
-  tree.nodes_.reserve(count);
-  for (std::uint64_t i = 0; i < count; ++i) {
+  RevisionTree tree = std::move(path);
+  std::vector<Node>& nodes = tree.nodes_;
+  const std::size_t path_size = nodes.size();
+  nodes.reserve(path_size + count);
+  for (std::size_t i = path_size; i < path_size + count; ++i) {
     Node node;
     const std::uint8_t flags = in.u8();
     node.leaf = flags & leaf_flag;
     node.deleted = flags & node_deleted_flag;
     if (flags & child_of_previous_flag) {
-      if (i == 0) return damaged();
+      if (i == path_size) return damaged();
       node.parent = static_cast<std::int32_t>(i) - 1;
-      node.revision.generation = tree.nodes_.back().revision.generation + 1;
+      node.revision.generation = nodes.back().revision.generation + 1;
     } else {
-      if (!(flags & root_flag)) {
+      const bool on_path = flags & child_of_path_flag;
+      if (!(flags & root_flag) && !on_path) {
         const std::uint64_t parent = in.varint();
-        if (parent >= i) return damaged();
-        node.parent = static_cast<std::int32_t>(parent);
+        if (parent >= i - path_size) return damaged();
+        node.parent = static_cast<std::int32_t>(path_size + parent);
       }
       node.revision.generation = in.varint();
+      if (on_path) {
+        // Generations of the path are without gaps, the oldest first.
+        if (path_size == 0 || node.revision.generation <= nodes.front().revision.generation) return damaged();
+        const std::uint64_t parent = node.revision.generation - 1 - nodes.front().revision.generation;
+        if (parent >= path_size) return damaged();
+        node.parent = static_cast<std::int32_t>(parent);
+      }
       // Paths are joined to a tree by generations: with others, a revision could become its own ancestor.
       if (node.parent >= 0 &&
-          node.revision.generation != tree.nodes_[static_cast<std::size_t>(node.parent)].revision.generation + 1) {
+          node.revision.generation != nodes[static_cast<std::size_t>(node.parent)].revision.generation + 1) {
         return damaged();
       }
     }
-    const bool digest = flags & digest_flag;
-    const std::string_view hash = digest ? in.bytes(RevisionHash::digest_bytes) : in.sized_bytes();
-    if (!in.ok() || hash.empty() || hash.size() > RevisionHash::text_bytes_max) return damaged();
-    node.revision.hash = RevisionHash::from_bytes(hash, digest);
-    tree.nodes_.push_back(node);
+    if (!in.ok() || !read_hash(in, hash_form_of(flags), node.revision.hash)) return damaged();
+    nodes.push_back(node);
   }
   // A tree without a leaf would make a document without a winner, which its next edit would remove.
-  std::vector<bool> has_child(tree.nodes_.size(), false);
-  for (const Node& node : tree.nodes_) {
+  std::vector<bool> has_child(nodes.size(), false);
+  for (const Node& node : nodes) {
     if (node.parent >= 0) has_child[static_cast<std::size_t>(node.parent)] = true;
   }
-  for (std::size_t i = 0; i < tree.nodes_.size(); ++i) {
-    if (tree.nodes_[i].leaf == has_child[i]) return damaged();
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].leaf == has_child[i]) return damaged();
   }
   return tree;
 }
 
-void RevisionTree::encode(std::string& out) const {
+void RevisionTree::encode_branches(std::string& out) const {
+  std::vector<bool> is_on_path(nodes_.size(), false);
+  const Node* best = winner();
+  OCTAVO_ASSERT(best != nullptr);
+  for (auto index = static_cast<std::int32_t>(best - nodes_.data()); index >= 0;
+       index = nodes_[static_cast<std::size_t>(index)].parent) {
+    is_on_path[static_cast<std::size_t>(index)] = true;
+  }
+  encode(out, is_on_path);
+}
+
+void RevisionTree::encode(std::string& out, const std::vector<bool>& left_out) const {
+  OCTAVO_ASSERT(left_out.size() == nodes_.size());
   ByteWriter writer(out);
   writer.u8(tree_version);
-  writer.varint(nodes_.size());
+  writer.varint(static_cast<std::uint64_t>(std::ranges::count(left_out, false)));
+  std::vector<std::uint64_t> positions(nodes_.size(), 0);  // among those that are written
+  std::uint64_t position = 0;
+  std::int32_t previous = -1;  // index of the node that was written last
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (left_out[i]) continue;
+    positions[i] = position++;
     const Node& node = nodes_[i];
     OCTAVO_ASSERT(node.parent < static_cast<std::int32_t>(i));
-    const bool follows = i > 0 && node.parent == static_cast<std::int32_t>(i) - 1 &&
-                         node.revision.generation == nodes_[i - 1].revision.generation + 1;
+    const auto parent = static_cast<std::size_t>(std::max(node.parent, 0));
+    const bool is_child = node.parent >= 0;
+    const bool follows =
+        is_child && node.parent == previous && node.revision.generation == nodes_[parent].revision.generation + 1;
+    const bool on_path = is_child && left_out[parent];
+    const HashForm form = form_of(node.revision.hash);
     std::uint8_t flags = 0;
     if (node.leaf) flags |= leaf_flag;
     if (node.deleted) flags |= node_deleted_flag;
-    if (node.revision.hash.is_digest()) flags |= digest_flag;
+    if (form == HashForm::digest) flags |= digest_flag;
+    if (form == HashForm::half) flags |= half_flag;
     if (follows) flags |= child_of_previous_flag;
-    if (node.parent < 0) flags |= root_flag;
+    if (!is_child) flags |= root_flag;
+    if (on_path) flags |= child_of_path_flag;
     writer.u8(flags);
     if (!follows) {
-      if (node.parent >= 0) writer.varint(static_cast<std::uint64_t>(node.parent));
+      if (is_child && !on_path) writer.varint(positions[parent]);
       writer.varint(node.revision.generation);
     }
-    if (node.revision.hash.is_digest()) {
-      writer.bytes(node.revision.hash.bytes());
-    } else {
-      writer.sized_bytes(node.revision.hash.bytes());
-    }
+    write_hash(writer, node.revision.hash, form);
+    previous = static_cast<std::int32_t>(i);
   }
 }
 
@@ -108,6 +144,11 @@ const RevisionTree::Node* RevisionTree::find(const Revision& revision) const {
     if (node->revision == revision) return &*node;
   }
   return nullptr;
+}
+
+bool RevisionTree::is_leaf(const Revision& revision) const {
+  const Node* node = find(revision);
+  return node != nullptr && node->leaf;
 }
 
 bool RevisionTree::leaf_before(const Node& a, const Node& b) {

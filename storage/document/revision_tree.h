@@ -38,12 +38,17 @@ class RevisionTree {
   /// The tree of a document that was written only once.
   RevisionTree(const Revision& revision, bool deleted);
 
-  static Expected<RevisionTree> decode(std::string_view bytes);
-  void encode(std::string& out) const;
+  /// Restores what encode() wrote; with a `path`, which is the winner and all its ancestors, what encode_branches()
+  /// did.
+  static Expected<RevisionTree> decode(std::string_view bytes, RevisionTree path = {});
+  void encode(std::string& out) const { encode(out, std::vector<bool>(nodes_.size(), false)); }
+  /// Leaves out the winner and its ancestors. Precondition: the tree has another leaf.
+  void encode_branches(std::string& out) const;
 
   bool empty() const { return nodes_.empty(); }
   std::span<const Node> nodes() const { return nodes_; }
   const Node* find(const Revision& revision) const;
+  bool is_leaf(const Revision& revision) const;
 
   /// Leaves in order of preference, the winner first.
   std::vector<const Node*> leaves() const;
@@ -67,6 +72,7 @@ class RevisionTree {
   static bool leaf_before(const Node& a, const Node& b);
 
  private:
+  void encode(std::string& out, const std::vector<bool>& left_out) const;
   std::vector<std::int32_t> indexes_of(std::span<const Revision> path) const;
   bool add_ancestry(std::span<const Revision> path, std::span<const std::int32_t> indexes);
   void sort_parents_first();

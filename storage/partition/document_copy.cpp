@@ -1,6 +1,7 @@
 #include "storage/partition/document_copy.h"
 
 #include "storage/document/document_rows.h"
+#include "storage/document/history.h"
 #include "storage/document/revision_tree.h"
 #include "storage/document/version_log.h"
 #include "storage/lmdb/long_key_tree.h"
@@ -9,8 +10,10 @@ namespace octavo::storage {
 
 std::size_t DocumentCopy::bytes() const {
   constexpr std::size_t rows_overhead_bytes = 256;
-  std::size_t bytes = id.size() + body.size() + tree.size() + rows_overhead_bytes;
-  for (const auto& [key, leaf_body] : leaves) bytes += key.size() + leaf_body.size();
+  std::size_t bytes = id.size() + body.size() + ancestry.size() + rows_overhead_bytes;
+  for (const auto* rows : {&histories, &leaves}) {
+    for (const auto& [key, value] : *rows) bytes += key.size() + value.size();
+  }
   return bytes;
 }
 
@@ -36,12 +39,12 @@ Expected<DocumentCopy> CopyReader::document(std::string_view id) const {
   copy.deleted = document.deleted;
   copy.has_conflicts = document.has_conflicts;
   copy.body = document.body;
-  if (!document.has_history) return copy;
-  OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(PartitionTree::revisions), id));
-  if (!stored) return fail(ErrorCode::corrupted, "The revision tree of " + copy.id + " is missing.");
-  copy.tree = *stored;
+  const history::Trees history_trees{tree(PartitionTree::histories), tree(PartitionTree::revisions)};
+  OCTAVO_TRY(const RevisionTree revisions, history::read(transaction_, history_trees, document));
+  auto stored = history::stored_form(id, revisions);
+  encode_ancestry(copy.ancestry, stored.ancestry);
+  copy.histories = std::move(stored.rows);
   if (!document.has_conflicts) return copy;
-  OCTAVO_TRY(const RevisionTree revisions, RevisionTree::decode(*stored));
   for (const RevisionTree::Node* leaf : revisions.leaves()) {
     if (leaf->revision == document.revision) continue;
     std::string key = leaf_key(id, leaf->revision);

@@ -24,8 +24,9 @@ struct DocumentCopy {
   std::int64_t modified_s = 0;
   bool deleted = false;
   bool has_conflicts = false;
+  std::string ancestry;  ///< as DocumentView::ancestry, in the present form even if it is stored in an earlier one
   std::string body;
-  std::string tree;                                         ///< as stored; empty: written only once
+  std::vector<std::pair<std::string, std::string>> histories;  ///< rows of its history
   std::vector<std::pair<std::string, std::string>> leaves;  ///< keys and bodies of the leaves that are not the winner
 
   std::size_t bytes() const;

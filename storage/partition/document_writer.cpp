@@ -15,10 +15,6 @@
 namespace octavo::storage {
 namespace {
 
-std::unexpected<Error> conflict() {
-  return fail(ErrorCode::conflict, "Document update conflict.");
-}
-
 /// Formats as "20 GiB", in the largest unit that divides `bytes`.
 std::string size_text(std::uint64_t bytes) {
   constexpr std::array<std::pair<int, std::string_view>, 4> units{
@@ -28,11 +24,6 @@ std::string size_text(std::uint64_t bytes) {
       return std::to_string(bytes >> shift) + std::string(unit);
   }
   return std::to_string(bytes) + " bytes";
-}
-
-bool is_leaf(const RevisionTree& tree, const Revision& revision) {
-  const RevisionTree::Node* node = tree.find(revision);
-  return node != nullptr && node->leaf;
 }
 
 }  // namespace
@@ -60,33 +51,11 @@ Expected<DocumentWriter::Before> DocumentWriter::load(std::string_view id) {
   before.exists = true;
   before.row = FormerRow{row->tree, row->record.size()};
   before.live = !before.document.deleted && !environment_.expiry.applies_to(before.document);
-  if (before.document.has_history) {
-    OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(PartitionTree::revisions), id));
-    if (!stored) return fail(ErrorCode::corrupted, "The revision tree of " + std::string(id) + " is missing.");
-    OCTAVO_TRY(before.tree, RevisionTree::decode(*stored));
-  } else {
-    before.tree = RevisionTree(before.document.revision, before.document.deleted);
-  }
   old_body_.assign(before.document.body);
   before.document.body = old_body_;
+  old_ancestry_.assign(before.document.ancestry);
+  before.document.ancestry = old_ancestry_;
   return before;
-}
-
-Expected<std::optional<Revision>> DocumentWriter::resolve_parent(const DocumentWrite& write,
-                                                                 const Before& before) const {
-  if (write.base != WriteBase::parent) {
-    if (write.base == WriteBase::live_winner && !before.live) return fail(ErrorCode::not_found, "");
-    if (write.parent && (!before.live || *write.parent != before.document.revision)) return conflict();
-    return before.exists ? std::optional(before.document.revision) : std::nullopt;
-  }
-  if (write.parent) {
-    if (!is_leaf(before.tree, *write.parent)) return conflict();
-    return write.parent;
-  }
-  if (!before.exists) return std::nullopt;
-  if (before.live) return conflict();
-  // A deleted or expired document is written again on top of its last revision.
-  return before.document.revision;
 }
 
 Expected<DocumentStatistics*> DocumentWriter::statistics_of(std::string_view partition_key) {
@@ -118,51 +87,6 @@ Expected<Refusal> DocumentWriter::check_quota(const DocumentWrite& write, const 
                          {}});
   }
   return std::nullopt;
-}
-
-Expected<Refusal> DocumentWriter::check(const DocumentWrite& write) {
-  OCTAVO_TRY(const Before before, load(write.id));
-  if (!write.replicated) {
-    if (auto parent = resolve_parent(write, before); !parent) return Refusal(std::move(parent).error());
-  }
-  OCTAVO_TRY(auto refusal, check_unique(write));
-  if (refusal) return refusal;
-  return check_quota(write, before);
-}
-
-Expected<EditOutcome> DocumentWriter::apply(const DocumentWrite& write) {
-  OCTAVO_TRY(const Before before, load(write.id));
-  OCTAVO_TRY(auto quota, check_quota(write, before));
-  if (quota) return EditOutcome(std::unexpected(*std::move(quota)));
-
-  RevisionTree after = before.tree;
-  Revision revision;
-  if (write.replicated) {
-    if (write.history.empty()) return EditOutcome(fail(ErrorCode::bad_request, "Invalid rev format"));
-    revision = write.history.front();
-    const auto merged = after.merge(write.history, write.deleted);
-    if (merged == RevisionTree::Merge::known) return EditOutcome(WrittenDocument{revision, 0});
-    if (merged == RevisionTree::Merge::completed) {
-      after.prune(environment_.revs_limit);
-      if (after.history(revision) == before.tree.history(revision)) return EditOutcome(WrittenDocument{revision, 0});
-      OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, std::nullopt, {}));
-      return EditOutcome(WrittenDocument{revision, sequence});
-    }
-  } else {
-    auto parent = resolve_parent(write, before);
-    if (!parent) return EditOutcome(std::unexpected(std::move(parent).error()));
-    revision = next_revision(*parent, write.deleted, write.body);
-    if (after.find(revision) != nullptr) return EditOutcome(conflict());
-    after.extend(*parent, revision, write.deleted);
-  }
-  after.prune(environment_.revs_limit);
-  if (environment_.unique_keys != nullptr && after.winner()->revision == revision) {
-    OCTAVO_TRY(auto unique, check_unique(write));
-    if (unique) return EditOutcome(std::unexpected(*std::move(unique)));
-  }
-  const bool created = !before.live;
-  OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, revision, write.body));
-  return EditOutcome(WrittenDocument{revision, sequence, created, environment_.now_s, index_rows_});
 }
 
 Expected<std::optional<DocumentView>> DocumentWriter::find(std::string_view id) const {
@@ -248,9 +172,10 @@ Expected<std::string_view> DocumentWriter::place_leaf_bodies(std::string_view id
   }
   if (before.exists && before.document.has_conflicts) {
     // Rows of leaves that are no longer leaves, or that are now stored in the document's own row.
-    for (const RevisionTree::Node* leaf : before.tree.leaves()) {
+    OCTAVO_ASSERT(before.tree.has_value());
+    for (const RevisionTree::Node* leaf : before.tree->leaves()) {
       if (leaf->revision == before.document.revision) continue;
-      if (leaf->revision == winner || !is_leaf(after, leaf->revision)) {
+      if (leaf->revision == winner || !after.is_leaf(leaf->revision)) {
         OCTAVO_TRY_VOID(long_key::erase(transaction_, leaves, leaf_key(id, leaf->revision)));
       }
     }
@@ -258,7 +183,7 @@ Expected<std::string_view> DocumentWriter::place_leaf_bodies(std::string_view id
   if (new_revision && winner != *new_revision) {
     OCTAVO_TRY_VOID(long_key::put(transaction_, leaves, leaf_key(id, *new_revision), new_body));
   }
-  if (before.exists && winner != before.document.revision && is_leaf(after, before.document.revision)) {
+  if (before.exists && winner != before.document.revision && after.is_leaf(before.document.revision)) {
     OCTAVO_TRY_VOID(long_key::put(transaction_, leaves, leaf_key(id, before.document.revision), before.document.body));
   }
   return winner_body;
@@ -309,10 +234,10 @@ Expected<void> DocumentWriter::count(std::string_view id, std::string_view parti
 Expected<void> DocumentWriter::remove_all(std::string_view id, const Before& before) {
   OCTAVO_ASSERT(before.row);
   OCTAVO_TRY_VOID(rows_.erase(id, *before.row));
-  if (before.document.has_history) {
-    OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::revisions), id));
-  }
-  for (const RevisionTree::Node* leaf : before.tree.leaves()) {
+  OCTAVO_TRY_VOID(history::remove(transaction_, history_trees(), before.document));
+  if (!before.document.has_conflicts) return {};
+  OCTAVO_ASSERT(before.tree.has_value());
+  for (const RevisionTree::Node* leaf : before.tree->leaves()) {
     if (leaf->revision == before.document.revision) continue;
     OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::leaves), leaf_key(id, leaf->revision)));
   }
@@ -333,8 +258,8 @@ Sequence DocumentWriter::next_sequence() {
 }
 
 Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view partition_key, const Before& before,
-                                         const RevisionTree& after, const std::optional<Revision>& new_revision,
-                                         std::string_view new_body) {
+                                         const RevisionTree& after, std::span<const Revision> growth,
+                                         const std::optional<Revision>& new_revision, std::string_view new_body) {
   OCTAVO_ASSERT(partition_key.empty() || in_logical_partition(id, partition_key));
   OCTAVO_ASSERT(before.exists || !before.live);
   const RevisionTree::Node* winner = after.winner();
@@ -369,20 +294,14 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
     document.sequence = sequence;
     document.modified_s = environment_.now_s;
     document.deleted = winner->deleted;
-    document.has_history = after.nodes().size() > 1;
     document.has_conflicts =
         std::count_if(after.nodes().begin(), after.nodes().end(), [](const auto& node) { return node.leaf; }) > 1;
+    OCTAVO_TRY_VOID(store_history(id, before, after, growth));
+    document.ancestry = ancestry_;
     document.body = body;
     record_.clear();
     encode_document(record_, document);
     OCTAVO_TRY_VOID(rows_.put(id, record_, document.deleted, before.row));
-    if (document.has_history) {
-      record_.clear();
-      after.encode(record_);
-      OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::revisions), id, record_));
-    } else if (before.exists && before.document.has_history) {
-      OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(PartitionTree::revisions), id));
-    }
     const FeedRow row{sequence, id, winner->revision, winner->deleted, document.has_conflicts};
     OCTAVO_TRY_VOID(move_in_feed(partition_key, before, &row));
     OCTAVO_TRY_VOID(count(id, partition_key, before, &document));
@@ -423,24 +342,6 @@ Expected<std::uint64_t> DocumentWriter::apply_local(const LocalDocumentWrite& wr
   writer.bytes(write.body);
   OCTAVO_TRY_VOID(long_key::put(transaction_, local, write.id, record_));
   return edit + 1;
-}
-
-Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& request) {
-  std::vector<Revision> purged;
-  OCTAVO_TRY(const Before before, load(request.id));
-  if (!before.exists) return purged;
-  RevisionTree after = before.tree;
-  for (const Revision& revision : request.revisions) {
-    if (after.purge(revision)) purged.push_back(revision);
-  }
-  if (purged.empty()) return purged;
-  ++counters_.purge_count;
-  OCTAVO_TRY_VOID(replaced_.erase_of(before.document.sequence, request.id));
-  // remove_all and place_leaf_bodies treat the purged leaves as no longer leaves.
-  OCTAVO_TRY(const Sequence sequence, store(request.id, request.partition_key, before, after, std::nullopt, {}));
-  const std::string_view gone = after.empty() ? std::string_view(request.id) : std::string_view();
-  OCTAVO_TRY_VOID(purge_log::append(transaction_, tree(PartitionTree::meta), counters_, sequence, gone));
-  return purged;
 }
 
 Expected<void> DocumentWriter::finish() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "storage/document/document_record.h"
 #include "storage/document/document_rows.h"
 #include "storage/document/expiry.h"
+#include "storage/document/history.h"
 #include "storage/document/replaced_log.h"
 #include "storage/document/revision_tree.h"
 #include "storage/document/sequence_allocator.h"
@@ -86,22 +88,30 @@ class DocumentWriter {
     bool exists = false;
     bool live = false;  ///< neither deleted nor expired
     std::optional<FormerRow> row;
-    DocumentView document;  ///< `id` and `body` do not point into the map, but to the caller's id and to old_body_
-    RevisionTree tree;
+    DocumentView document;             ///< points not into the map, but to the caller's id, old_body_ and old_ancestry_
+    std::optional<RevisionTree> tree;  ///< once read_tree() has read it
   };
 
   Tree tree(PartitionTree name) const { return environment_.trees.tree(static_cast<std::size_t>(name)); }
+  history::Trees history_trees() const { return {tree(PartitionTree::histories), tree(PartitionTree::revisions)}; }
   Expected<Before> load(std::string_view id);
+  /// Its cost grows with the length of the history: for edits that do more than extend the winner.
+  Expected<void> read_tree(Before& before) const;
   /// The parent of an interactive edit, or the error that explains why it has none.
-  Expected<std::optional<Revision>> resolve_parent(const DocumentWrite& write, const Before& before) const;
+  Expected<Expected<std::optional<Revision>>> resolve_parent(const DocumentWrite& write, Before& before) const;
   Expected<Refusal> check_quota(const DocumentWrite& write, const Before& before);
   Expected<Refusal> check_unique(const DocumentWrite& write);
   /// `expired`: the document had expired, so others may have taken, and given back, its former values.
   Expected<void> move_unique(const DocumentChange& change, bool expired);
   Expected<DocumentStatistics*> statistics_of(std::string_view partition_key);
+  /// Writes the rows of the history; leaves what belongs into the document's record in ancestry_.
+  Expected<void> store_history(std::string_view id, const Before& before, const RevisionTree& after,
+                               std::span<const Revision> growth);
+  /// `growth`: not empty if the winner has got those descendants (history::growth); then `after` is the new winner
+  /// alone.
   Expected<Sequence> store(std::string_view id, std::string_view partition_key, const Before& before,
-                           const RevisionTree& after, const std::optional<Revision>& new_revision,
-                           std::string_view new_body);
+                           const RevisionTree& after, std::span<const Revision> growth,
+                           const std::optional<Revision>& new_revision, std::string_view new_body);
   Expected<std::string_view> place_leaf_bodies(std::string_view id, const Before& before, const RevisionTree& after,
                                                const Revision& winner, const std::optional<Revision>& new_revision,
                                                std::string_view new_body);
@@ -127,8 +137,10 @@ class DocumentWriter {
   std::optional<StatisticsByKey> former_partitions_;
   bool design_documents_changed_ = false;
   std::string record_;            ///< scratch, reused
+  std::string ancestry_;          ///< scratch, reused
   std::uint32_t index_rows_ = 0;  ///< put or erased by the last store()
   std::string old_body_;          ///< copy of the winner's body before the edit: puts may invalidate views
+  std::string old_ancestry_;      ///< as old_body_
   std::string promoted_body_;     ///< body of a leaf that becomes the winner
 };
 

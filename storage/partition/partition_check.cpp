@@ -9,6 +9,7 @@
 #include "storage/document/document_record.h"
 #include "storage/document/document_rows.h"
 #include "storage/document/expiry_schedule.h"
+#include "storage/document/history.h"
 #include "storage/document/replaced_log.h"
 #include "storage/document/version_log.h"
 #include "storage/lmdb/long_key_tree.h"
@@ -34,7 +35,8 @@ class PartitionChecker {
     check_documents(PartitionTree::tombstones, "tombstones");
     check_feed();
     check_partition_feed();
-    check_strays(PartitionTree::revisions, "revisions", trees_seen_);
+    check_strays(PartitionTree::revisions, "revisions", tree_rows_seen_);
+    check_strays(PartitionTree::histories, "histories", history_rows_seen_);
     check_strays(PartitionTree::leaves, "leaves", leaves_seen_);
     check_versions();
     check_replaced();
@@ -95,18 +97,19 @@ class PartitionChecker {
   void check_history(const std::string& id, const DocumentView& document) {
     const auto stored = snapshot_.revision_tree(document);
     if (!stored) {
-      report_.add(fmt::format("revisions '{}': {}", id, stored.error().reason));
+      report_.add(fmt::format("histories '{}': {}", id, stored.error().reason));
       return;
     }
-    if (document.has_history) ++trees_seen_;
+    if (document.has_tree_row) ++tree_rows_seen_;
+    if (const auto keys = history::keys(document)) history_rows_seen_ += keys->size();
     const RevisionTree::Node* winner = stored->winner();
     if (winner == nullptr || winner->revision != document.revision || winner->deleted != document.deleted) {
-      report_.add(fmt::format("revisions '{}': the winner is not the document's revision {}", id,
+      report_.add(fmt::format("histories '{}': the winner is not the document's revision {}", id,
                               document.revision.to_string()));
     }
     const auto leaves = stored->leaves();
     if ((leaves.size() > 1) != document.has_conflicts) {
-      report_.add(fmt::format("revisions '{}': {} leaves do not fit its conflict mark", id, leaves.size()));
+      report_.add(fmt::format("histories '{}': {} leaves do not fit its conflict mark", id, leaves.size()));
     }
     for (const RevisionTree::Node* leaf : leaves) {
       if (leaf->revision == document.revision) continue;
@@ -271,7 +274,8 @@ class PartitionChecker {
   CheckReport report_;
   PartitionCounters counted_;
   std::map<std::string, DocumentStatistics> counted_partitions_;
-  std::uint64_t trees_seen_ = 0;
+  std::uint64_t tree_rows_seen_ = 0;
+  std::uint64_t history_rows_seen_ = 0;
   std::uint64_t leaves_seen_ = 0;
   Sequence highest_sequence_ = 0;
 };

@@ -26,14 +26,15 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
   OCTAVO_ASSERT(!copy.exists || !copy.id.empty());  // a purge may name an id that no document can have
   OCTAVO_ASSERT(copy.partition_key.empty() || in_logical_partition(copy.id, copy.partition_key));
   OCTAVO_ASSERT(copy.leaves.empty() || copy.has_conflicts);
-  OCTAVO_ASSERT(copy.exists || (copy.body.empty() && copy.tree.empty()));
-  OCTAVO_TRY(const Before before, load(copy.id));
+  OCTAVO_ASSERT(copy.exists || (copy.body.empty() && copy.histories.empty()));
+  OCTAVO_TRY(Before before, load(copy.id));
   if (!before.exists && !copy.exists) return {};
   if (is_design_id(copy.id)) design_documents_changed_ = true;
   DocumentChange change;
   change.id = copy.id;
   change.partition_key = copy.partition_key;
   if (before.exists) {
+    if (before.document.has_conflicts) OCTAVO_TRY_VOID(read_tree(before));
     OCTAVO_TRY_VOID(remove_all(copy.id, before));
     OCTAVO_TRY_VOID(move_in_feed(copy.partition_key, before, nullptr));
     if (!before.document.deleted) {
@@ -48,14 +49,14 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
                 .sequence = copy.sequence,
                 .modified_s = copy.modified_s,
                 .deleted = copy.deleted,
-                .has_history = !copy.tree.empty(),
                 .has_conflicts = copy.has_conflicts,
+                .ancestry = copy.ancestry,
                 .body = copy.body};
     record_.clear();
     encode_document(record_, document);
     OCTAVO_TRY_VOID(rows_.put(copy.id, record_, copy.deleted, std::nullopt));
-    if (document.has_history) {
-      OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::revisions), copy.id, copy.tree));
+    for (const auto& [key, value] : copy.histories) {
+      OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::histories), key, value));
     }
     for (const auto& [key, body] : copy.leaves) {
       OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::leaves), key, body));

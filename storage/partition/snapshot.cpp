@@ -3,6 +3,7 @@
 #include "base/byte_codec.h"
 #include "storage/document/document_rows.h"
 #include "storage/document/expiry_schedule.h"
+#include "storage/document/history.h"
 #include "storage/document/purge_log.h"
 #include "storage/document/replaced_log.h"
 
@@ -45,10 +46,8 @@ Expected<std::optional<DocumentView>> Snapshot::find_stored(std::string_view id)
 }
 
 Expected<RevisionTree> Snapshot::revision_tree(const DocumentView& document) const {
-  if (!document.has_history) return RevisionTree(document.revision, document.deleted);
-  OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree_of(*store_, PartitionTree::revisions), document.id));
-  if (!stored) return fail(ErrorCode::corrupted, "The revision tree of " + std::string(document.id) + " is missing.");
-  return RevisionTree::decode(*stored);
+  const history::Trees trees{tree_of(*store_, PartitionTree::histories), tree_of(*store_, PartitionTree::revisions)};
+  return history::read(transaction_, trees, document);
 }
 
 Expected<std::optional<std::string_view>> Snapshot::leaf_body(const DocumentView& document,

@@ -29,7 +29,7 @@ class Snapshot {
   Expected<std::optional<DocumentView>> find(std::string_view id) const;
   /// As find(), but expired documents are live until deleted: for indexes, as a longer time to live may restore them.
   Expected<std::optional<DocumentView>> find_stored(std::string_view id) const;
-  /// The tree of a document returned by find(); built on the fly if the document was written only once.
+  /// The tree of a document returned by find(). Reads no row if the history is short and without conflicts.
   Expected<RevisionTree> revision_tree(const DocumentView& document) const;
   /// Body of a leaf (winner or conflict). nullopt if `revision` is not a leaf.
   Expected<std::optional<std::string_view>> leaf_body(const DocumentView& document, const Revision& revision) const;

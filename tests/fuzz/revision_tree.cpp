@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fuzz/target.h"
@@ -115,6 +116,23 @@ RevisionTree reload(const RevisionTree& tree) {
   return *std::move(decoded);
 }
 
+/// The tree, put together again from the path of its winner and the branches beside it.
+RevisionTree rejoin(const RevisionTree& tree) {
+  if (tree.leaves().size() < 2) return tree;
+  std::vector<Revision> path = tree.history(tree.winner()->revision);
+  RevisionTree joined;
+  std::optional<Revision> parent;
+  for (; !path.empty(); path.pop_back()) {
+    joined.extend(parent, path.back(), tree.find(path.back())->deleted);
+    parent = path.back();
+  }
+  std::string bytes;
+  tree.encode_branches(bytes);
+  auto decoded = RevisionTree::decode(bytes, std::move(joined));
+  require(decoded.has_value(), "stored branches can be read");
+  return *std::move(decoded);
+}
+
 /// Few generations and hashes, so that paths meet.
 Revision take_revision(InputReader& in) {
   const std::uint8_t byte = in.byte();
@@ -190,6 +208,7 @@ void run_operations(InputReader in) {
   }
   compare(tree, model);
   compare(reload(tree), model);
+  compare(rejoin(tree), model);
 }
 
 /// A tree as a damaged file may hold it: refused, or as sound as any other.

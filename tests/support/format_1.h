@@ -4,6 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/byte_codec.h"
+#include "storage/document/document_rows.h"
+#include "storage/document/history.h"
 #include "storage/lmdb/long_key_tree.h"
 #include "support/partition_fixture.h"
 
@@ -22,6 +25,65 @@ inline void move_to_documents(PartitionFixture& fixture, std::string_view id) {
     return storage::long_key::put(transaction, tree(PartitionTree::documents), id, record);
   });
   if (!moved) throw std::runtime_error(moved.error().reason);
+}
+
+/// A revision tree as format 1 stored it, each node with its parent and its whole hash.
+inline std::string tree_of_format_1(const storage::RevisionTree& tree) {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  writer.u8(1);
+  writer.varint(tree.nodes().size());
+  for (const auto& node : tree.nodes()) {
+    const bool digest = node.revision.hash.is_digest();
+    writer.u8(static_cast<std::uint8_t>((node.leaf ? 1 : 0) | (node.deleted ? 2 : 0) | (digest ? 4 : 0) |
+                                        (node.parent < 0 ? 16 : 0)));
+    if (node.parent >= 0) writer.varint(static_cast<std::uint64_t>(node.parent));
+    writer.varint(node.revision.generation);
+    if (digest) {
+      writer.bytes(node.revision.hash.bytes());
+    } else {
+      writer.sized_bytes(node.revision.hash.bytes());
+    }
+  }
+  return bytes;
+}
+
+inline std::string record_of_format_1(const storage::DocumentView& document, bool has_history) {
+  const bool text = !document.revision.hash.is_digest();
+  std::string bytes;
+  ByteWriter writer(bytes);
+  writer.u8(1);
+  writer.u8(static_cast<std::uint8_t>((document.deleted ? 1 : 0) | (has_history ? 2 : 0) |
+                                      (document.has_conflicts ? 4 : 0) | (text ? 8 : 0)));
+  writer.u64(document.sequence);
+  writer.u48(static_cast<std::uint64_t>(document.modified_s));
+  storage::write_revision(writer, document.revision);
+  if (document.body != "{}") writer.bytes(document.body);
+  return bytes;
+}
+
+/// Stores the document and its history as a data folder of format 1 has them.
+inline void store_as_format_1(PartitionFixture& fixture, std::string_view id) {
+  using storage::PartitionTree;
+  namespace long_key = storage::long_key;
+  storage::Store& store = fixture.partition().store();
+  const auto tree = [&](PartitionTree name) { return store.tree(static_cast<std::size_t>(name)); };
+  const auto changed = store.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY(const auto row, storage::find_document_row(transaction, store, id));
+    if (!row) return fail(ErrorCode::not_found, "there is no such document");
+    const std::string stored(row->record);
+    OCTAVO_TRY(const storage::DocumentView document, storage::decode_document(id, stored));
+    const storage::history::Trees trees{tree(PartitionTree::histories), tree(PartitionTree::revisions)};
+    OCTAVO_TRY(const storage::RevisionTree revisions, storage::history::read(transaction, trees, document));
+    OCTAVO_TRY_VOID(storage::history::remove(transaction, trees, document));
+    OCTAVO_TRY_VOID(long_key::erase(transaction, tree(row->tree), id));
+    const bool has_history = revisions.nodes().size() > 1;
+    OCTAVO_TRY_VOID(
+        long_key::put(transaction, tree(PartitionTree::documents), id, record_of_format_1(document, has_history)));
+    if (!has_history) return {};
+    return long_key::put(transaction, trees.revisions, id, tree_of_format_1(revisions));
+  });
+  if (!changed) throw std::runtime_error(changed.error().reason);
 }
 
 }  // namespace octavo::tests

@@ -77,7 +77,7 @@ TEST_CASE("a missing row of each tree is found and named") {
   const auto [tree, key, word] = GENERATE(table<PartitionTree, std::string, std::string>({
       {PartitionTree::documents, "x:a", "feed"},
       {PartitionTree::tombstones, "y:b", "document 'y:b'"},
-      {PartitionTree::revisions, "x:a", "revisions 'x:a'"},
+      {PartitionTree::histories, "x:c" + std::string(1, '\0') + std::string(8, '\xFF'), "histories 'x:c'"},
       {PartitionTree::leaves, leaf_key("x:c", rev(2, "aaa")), "leaves 'x:c'"},
       {PartitionTree::partitions, partition_statistics_key("y"), "partitions 'y'"},
       {PartitionTree::meta, "counters", "counters"},

@@ -79,7 +79,7 @@ TEST_CASE("a document is read back as it was written, with its sequence and revi
   CHECK(document->body == R"({"n":12345678901234567890})");
   CHECK(document->revision == written->revision);
   CHECK(document->sequence == 1);
-  CHECK_FALSE(document->has_history);
+  CHECK(document->ancestry.empty());
   CHECK(document->modified_s > 1'600'000'000);
 }
 

@@ -1,8 +1,12 @@
 #include "storage/document/revision_tree.h"
 
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -49,6 +53,24 @@ RevisionTree reload(const RevisionTree& tree) {
   auto decoded = RevisionTree::decode(bytes);
   REQUIRE(decoded);
   return *decoded;
+}
+
+/// The tree, put together again from the path of its winner and the branches beside it.
+RevisionTree rejoin(const RevisionTree& tree) {
+  if (tree.leaves().size() < 2) return tree;
+  std::vector<Revision> path = tree.history(tree.winner()->revision);
+  RevisionTree joined;
+  std::optional<Revision> parent;
+  for (; !path.empty(); path.pop_back()) {
+    joined.extend(parent, path.back(), tree.find(path.back())->deleted);
+    parent = path.back();
+  }
+  std::string bytes;
+  tree.encode_branches(bytes);
+  auto decoded = RevisionTree::decode(bytes, std::move(joined));
+  REQUIRE(decoded);
+  REQUIRE(decoded->nodes().size() == tree.nodes().size());
+  return *std::move(decoded);
 }
 
 }  // namespace
@@ -151,6 +173,20 @@ TEST_CASE("a damaged tree is refused, never read past its end") {
   }
 }
 
+TEST_CASE("branches whose path is not the one they left are refused") {
+  RevisionTree tree(rev(3, "c"), false);
+  tree.extend(rev(3, "c"), rev(4, "d"), false);
+  tree.merge(std::vector{rev(4, "b"), rev(3, "c")}, false);
+  std::string bytes;
+  tree.encode_branches(bytes);
+  RevisionTree path(rev(3, "c"), false);
+  path.extend(rev(3, "c"), rev(4, "d"), false);
+  CHECK(RevisionTree::decode(bytes, path));
+  CHECK_FALSE(RevisionTree::decode(bytes));
+  CHECK_FALSE(RevisionTree::decode(bytes, RevisionTree(rev(4, "d"), false)));
+  CHECK_FALSE(RevisionTree::decode(bytes, RevisionTree(rev(2, "c"), false)));
+}
+
 TEST_CASE("a stored tree whose leaves are not its leaves is refused") {
   RevisionTree tree(rev(1, "a"), false);
   std::string one;
@@ -214,7 +250,7 @@ TEST_CASE("random edits, merges and deletions agree with a naive model") {
         }
         CHECK(tree.merge(path, deleted) != RevisionTree::Merge::known);
       }
-      tree = reload(tree);
+      tree = rejoin(reload(tree));
       REQUIRE(leaf_names(tree) == model.leaves());
       const auto* winner = tree.winner();
       for (const std::string& name : model.leaves()) {

@@ -1,0 +1,138 @@
+// What edits and purges make of a document's history.
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "storage/document/history.h"
+#include "storage/document/purge_log.h"
+#include "storage/document/revision_tree.h"
+#include "storage/partition/document_writer.h"
+
+namespace octavo::storage {
+namespace {
+
+std::unexpected<Error> conflict() {
+  return fail(ErrorCode::conflict, "Document update conflict.");
+}
+
+}  // namespace
+
+Expected<void> DocumentWriter::read_tree(Before& before) const {
+  if (before.tree) return {};
+  if (before.exists) {
+    OCTAVO_TRY(before.tree, history::read(transaction_, history_trees(), before.document));
+  } else {
+    before.tree.emplace();
+  }
+  return {};
+}
+
+Expected<Expected<std::optional<Revision>>> DocumentWriter::resolve_parent(const DocumentWrite& write,
+                                                                           Before& before) const {
+  using Parent = Expected<std::optional<Revision>>;
+  const std::optional<Revision> winner = before.exists ? std::optional(before.document.revision) : std::nullopt;
+  if (write.base != WriteBase::parent) {
+    if (write.base == WriteBase::live_winner && !before.live) return Parent(fail(ErrorCode::not_found, ""));
+    if (write.parent && (!before.live || *write.parent != *winner)) return Parent(conflict());
+    return Parent(winner);
+  }
+  // A deleted or expired document is written again on top of its last revision.
+  if (!write.parent) return before.live ? Parent(conflict()) : Parent(winner);
+  if (write.parent == winner) return Parent(winner);
+  if (!before.exists || !before.document.has_conflicts) return Parent(conflict());
+  OCTAVO_TRY_VOID(read_tree(before));
+  return before.tree->is_leaf(*write.parent) ? Parent(write.parent) : Parent(conflict());
+}
+
+Expected<Refusal> DocumentWriter::check(const DocumentWrite& write) {
+  OCTAVO_TRY(Before before, load(write.id));
+  if (!write.replicated) {
+    OCTAVO_TRY(auto parent, resolve_parent(write, before));
+    if (!parent) return Refusal(std::move(parent).error());
+  }
+  OCTAVO_TRY(auto refusal, check_unique(write));
+  if (refusal) return refusal;
+  return check_quota(write, before);
+}
+
+Expected<EditOutcome> DocumentWriter::apply(const DocumentWrite& write) {
+  OCTAVO_TRY(Before before, load(write.id));
+  OCTAVO_TRY(auto quota, check_quota(write, before));
+  if (quota) return EditOutcome(std::unexpected(*std::move(quota)));
+
+  Revision revision;
+  std::vector<Revision> own_path;
+  std::span<const Revision> path = write.history;
+  if (write.replicated) {
+    if (path.empty()) return EditOutcome(fail(ErrorCode::bad_request, "Invalid rev format"));
+    revision = path.front();
+  } else {
+    OCTAVO_TRY(auto parent, resolve_parent(write, before));
+    if (!parent) return EditOutcome(std::unexpected(std::move(parent).error()));
+    revision = next_revision(*parent, write.deleted, write.body);
+    own_path.push_back(revision);
+    if (*parent) own_path.push_back(**parent);
+    path = own_path;
+  }
+  RevisionTree after(revision, write.deleted);
+  std::span<const Revision> growth;
+  if (before.exists) {
+    OCTAVO_TRY(growth, history::growth(before.document, path, environment_.revs_limit));
+  }
+  if (growth.empty()) {
+    OCTAVO_TRY_VOID(read_tree(before));
+    after = *before.tree;
+    if (!write.replicated && after.find(revision) != nullptr) return EditOutcome(conflict());
+    const auto merged = after.merge(path, write.deleted);
+    if (merged == RevisionTree::Merge::known) return EditOutcome(WrittenDocument{revision, 0});
+    after.prune(environment_.revs_limit);
+    if (merged == RevisionTree::Merge::completed) {
+      if (after.history(revision) == before.tree->history(revision)) return EditOutcome(WrittenDocument{revision, 0});
+      OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, {}, std::nullopt, {}));
+      return EditOutcome(WrittenDocument{revision, sequence});
+    }
+  }
+  if (environment_.unique_keys != nullptr && after.winner()->revision == revision) {
+    OCTAVO_TRY(auto unique, check_unique(write));
+    if (unique) return EditOutcome(std::unexpected(*std::move(unique)));
+  }
+  const bool created = !before.live;
+  OCTAVO_TRY(const Sequence sequence,
+             store(write.id, write.partition_key, before, after, growth, revision, write.body));
+  return EditOutcome(WrittenDocument{revision, sequence, created, environment_.now_s, index_rows_});
+}
+
+Expected<void> DocumentWriter::store_history(std::string_view id, const Before& before, const RevisionTree& after,
+                                             std::span<const Revision> growth) {
+  OCTAVO_TRY(
+      const Ancestry ancestry,
+      growth.empty()
+          ? history::replace(transaction_, history_trees(), id, before.exists ? &before.document : nullptr, after)
+          : history::extend(transaction_, history_trees(), before.document, growth, environment_.revs_limit));
+  ancestry_.clear();
+  encode_ancestry(ancestry_, ancestry);
+  return {};
+}
+
+Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& request) {
+  std::vector<Revision> purged;
+  OCTAVO_TRY(Before before, load(request.id));
+  if (!before.exists) return purged;
+  OCTAVO_TRY_VOID(read_tree(before));
+  RevisionTree after = *before.tree;
+  for (const Revision& revision : request.revisions) {
+    if (after.purge(revision)) purged.push_back(revision);
+  }
+  if (purged.empty()) return purged;
+  ++counters_.purge_count;
+  OCTAVO_TRY_VOID(replaced_.erase_of(before.document.sequence, request.id));
+  // remove_all and place_leaf_bodies treat the purged leaves as no longer leaves.
+  OCTAVO_TRY(const Sequence sequence, store(request.id, request.partition_key, before, after, {}, std::nullopt, {}));
+  const std::string_view gone = after.empty() ? std::string_view(request.id) : std::string_view();
+  OCTAVO_TRY_VOID(purge_log::append(transaction_, tree(PartitionTree::meta), counters_, sequence, gone));
+  return purged;
+}
+
+}  // namespace octavo::storage
