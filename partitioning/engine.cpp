@@ -225,7 +225,7 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   record.created_s = unix_now_s();
   record.partitioned = options.partitioned;
   record.auto_index = options.auto_index;
-  record.revs_limit = settings_.revs_limit;
+  record.revs_limit = options.revs_limit == 0 ? settings_.revs_limit : options.revs_limit;
   record.partition_map = PartitionMap::even(q);
   record.key_scheme = options.key_scheme;
   record.definition = std::move(options.definition);

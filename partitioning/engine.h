@@ -33,8 +33,9 @@ namespace octavo::partitioning {
 
 struct CreateDatabaseOptions {
   bool partitioned = false;
-  std::uint32_t q = 0;      ///< 0 = the configured default
-  bool auto_index = false;  ///< see storage::DatabaseRecord
+  std::uint32_t q = 0;           ///< 0 = the configured default
+  std::uint32_t revs_limit = 0;  ///< 0 = the configured default
+  bool auto_index = false;       ///< see storage::DatabaseRecord
   storage::KeyScheme key_scheme = storage::KeyScheme::text;
   /// See storage::DatabaseRecord. If set, the name follows the rules of the API that defined it: any UTF-8 text of at
   /// most defined_name_bytes_max.

@@ -17,6 +17,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t name_bytes_max = 240;  // of a database: the name is part of keys of the catalog
+/// This API shows the current revision alone; `_revs_limit` of the CouchDB API can raise the number for replication.
+constexpr std::uint32_t container_revs_limit = 20;
 constexpr std::uint32_t throughput_per_partition_max = partitioning::partition_throughput_max;
 
 std::unexpected<Error> no_owner(std::string_view database) {
@@ -146,6 +148,7 @@ Expected<ContainerDefinition> Registry::create_container(std::string_view databa
 
   partitioning::CreateDatabaseOptions options;
   options.partitioned = true;
+  options.revs_limit = std::min(container_revs_limit, engine_.settings().revs_limit);
   options.key_scheme = definition.key_scheme;
   options.definition = definition.to_stored();
   const std::uint32_t throughput = definition.throughput ? definition.throughput->highest() : 0;

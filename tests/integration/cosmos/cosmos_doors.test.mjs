@@ -27,6 +27,17 @@ describe('two doors to one container', () => {
     assert.ok(expectStatus(await server.get('/_all_dbs'), 200).includes(`${container.database.id}/${container.id}`));
   });
 
+  test('a new container keeps 20 revisions of an item, or as many as the Couch door says', async () => {
+    assert.equal(expectStatus(await server.get(`${database}/_revs_limit`), 200), 20);
+    const item = { id: 'often', pk: 'books' };
+    for (let n = 0; n < 30; ++n) await container.items.upsert({ ...item, n });
+    const kept = async () => expectStatus(await server.get(`${database}/books:often?revs=true`), 200)._revisions;
+    assert.deepEqual([(await kept()).start, (await kept()).ids.length], [30, 20]);
+    expectStatus(await server.put(`${database}/_revs_limit`, '25'), 200);
+    for (let n = 0; n < 10; ++n) await container.items.upsert({ ...item, n });
+    assert.deepEqual([(await kept()).start, (await kept()).ids.length], [40, 25]);
+  });
+
   test('an item is the document key:id, its etag the revision', async () => {
     const { resource } = await container.items.create({ id: 'a', pk: 'books', n: 1 });
     const document = expectStatus(await server.get(`${database}/books:a`), 200);

@@ -56,6 +56,7 @@ export function createContainer({ request, model, owner }) {
     q: Math.max(1, Math.ceil(throughput / REQUEST_UNITS_PER_PARTITION)),
   });
   database.container = definition;
+  database.revsLimit = 20;
   return showContainer(database, 201);
 }
 
