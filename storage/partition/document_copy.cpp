@@ -3,8 +3,8 @@
 #include "storage/document/document_rows.h"
 #include "storage/document/history.h"
 #include "storage/document/revision_tree.h"
-#include "storage/document/version_log.h"
 #include "storage/lmdb/long_key_tree.h"
+#include "storage/logs/version_log.h"
 
 namespace octavo::storage {
 

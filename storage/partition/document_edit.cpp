@@ -6,8 +6,8 @@
 
 #include "base/assert.h"
 #include "storage/document/history.h"
-#include "storage/document/purge_log.h"
 #include "storage/document/revision_tree.h"
+#include "storage/logs/purge_log.h"
 #include "storage/partition/document_writer.h"
 
 namespace octavo::storage {

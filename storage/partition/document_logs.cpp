@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/assert.h"
-#include "storage/document/version_log.h"
+#include "storage/logs/version_log.h"
 #include "storage/partition/document_writer.h"
 
 namespace octavo::storage {

@@ -8,9 +8,9 @@
 #include "base/assert.h"
 #include "base/byte_codec.h"
 #include "storage/document/expiry_schedule.h"
-#include "storage/document/purge_log.h"
-#include "storage/document/version_log.h"
 #include "storage/lmdb/long_key_tree.h"
+#include "storage/logs/purge_log.h"
+#include "storage/logs/version_log.h"
 
 namespace octavo::storage {
 namespace {

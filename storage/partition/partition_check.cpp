@@ -10,9 +10,9 @@
 #include "storage/document/document_rows.h"
 #include "storage/document/expiry_schedule.h"
 #include "storage/document/history.h"
-#include "storage/document/replaced_log.h"
-#include "storage/document/version_log.h"
 #include "storage/lmdb/long_key_tree.h"
+#include "storage/logs/replaced_log.h"
+#include "storage/logs/version_log.h"
 #include "storage/partition/snapshot.h"
 
 namespace octavo::storage {

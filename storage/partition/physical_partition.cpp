@@ -12,7 +12,7 @@
 #include "base/read_failure.h"
 #include "base/unix_time.h"
 #include "storage/document/expiry_schedule.h"
-#include "storage/document/version_log.h"
+#include "storage/logs/version_log.h"
 #include "storage/partition/document_observer.h"
 #include "storage/partition/document_writer.h"
 #include "storage/partition/unfed_changes.h"

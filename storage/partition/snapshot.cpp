@@ -4,8 +4,8 @@
 #include "storage/document/document_rows.h"
 #include "storage/document/expiry_schedule.h"
 #include "storage/document/history.h"
-#include "storage/document/purge_log.h"
-#include "storage/document/replaced_log.h"
+#include "storage/logs/purge_log.h"
+#include "storage/logs/replaced_log.h"
 
 namespace octavo::storage {
 namespace {

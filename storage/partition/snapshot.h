@@ -14,9 +14,9 @@
 #include "storage/document/document_record.h"
 #include "storage/document/expiry.h"
 #include "storage/document/revision_tree.h"
-#include "storage/document/version_log.h"
 #include "storage/lmdb/long_key_tree.h"
 #include "storage/lmdb/store.h"
+#include "storage/logs/version_log.h"
 
 namespace octavo::storage {
 

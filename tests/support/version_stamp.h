@@ -5,7 +5,7 @@
 #include <string>
 
 #include "storage/document/document_record.h"
-#include "storage/document/version_log.h"
+#include "storage/logs/version_log.h"
 #include "storage/partition/physical_partition.h"
 
 namespace octavo::tests {

@@ -1,4 +1,4 @@
-#include "storage/document/purge_log.h"
+#include "storage/logs/purge_log.h"
 
 #include <future>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "storage/document/version_log.h"
+#include "storage/logs/version_log.h"
 
 #include <future>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "storage/document/replaced_log.h"
+#include "storage/logs/replaced_log.h"
 
 #include <algorithm>
 #include <string>
