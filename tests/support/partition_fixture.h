@@ -1,12 +1,14 @@
 #pragma once
 
 #include <future>
+#include <iostream>
 #include <latch>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "storage/partition/partition_check.h"
 #include "storage/partition/physical_partition.h"
 #include "support/temporary_folder.h"
 
@@ -106,6 +108,12 @@ class PartitionFixture {
   storage::SequenceAllocator& sequences() { return *sequences_; }
   storage::Snapshot snapshot() { return std::move(partition_->snapshot()).value(); }
   int commits() const { return commits_; }
+  /// What `octavo check` says of the partition. Prints the problems.
+  bool is_sound(bool partitioned = true, const storage::TimeToLive* time_to_live = nullptr) {
+    const auto report = storage::check_partition(*partition_, partitioned, time_to_live).value();
+    for (const auto& problem : report.problems) std::cerr << problem << '\n';
+    return report.sound();
+  }
 
  private:
   TemporaryFolder folder_;

@@ -66,10 +66,6 @@ Revision stored_revision(PartitionFixture& fixture, std::string_view id) {
   return fixture.snapshot().find(id).value().value().revision;
 }
 
-bool is_sound(PartitionFixture& fixture, bool partitioned = true) {
-  return check_partition(fixture.partition(), partitioned).value().sound();
-}
-
 }  // namespace
 
 TEST_CASE("a deleted document is found, and is not listed") {
@@ -91,7 +87,7 @@ TEST_CASE("a deleted document is found, and is not listed") {
   CHECK(listed(fixture) == std::vector<std::string>{"p:b"});
   CHECK(fixture.snapshot().documents_estimate("", std::nullopt, Closeness::rough)->rows == 1);
   CHECK(fixture.snapshot().statistics().value().deleted_count == 2);
-  CHECK(is_sound(fixture));
+  CHECK(fixture.is_sound());
 }
 
 TEST_CASE("a document moves between the trees with its winner") {
@@ -108,7 +104,7 @@ TEST_CASE("a document moves between the trees with its winner") {
   CHECK(tree_of(fixture, "p:a") == PartitionTree::documents);
   REQUIRE(fixture.put("p:a", "{}", rev(2, "aaa"), true));
   CHECK(tree_of(fixture, "p:a") == PartitionTree::tombstones);
-  CHECK(is_sound(fixture));
+  CHECK(fixture.is_sound());
 }
 
 TEST_CASE("a tombstone that format 1 left among the documents is found, and moves when it is written") {
@@ -125,7 +121,7 @@ TEST_CASE("a tombstone that format 1 left among the documents is found, and move
     CHECK(copy.deleted);
     CHECK(copy.revision == deletion->revision);
   }
-  CHECK(is_sound(fixture));
+  CHECK(fixture.is_sound());
   const auto again = fixture.put("p:again", R"({"v":2})");
   REQUIRE(again);
   CHECK(again->revision.generation == 3);
@@ -133,7 +129,7 @@ TEST_CASE("a tombstone that format 1 left among the documents is found, and move
   CHECK_FALSE(fixture.snapshot().find("p:again").value().value().deleted);
   REQUIRE(fixture.put("p:deleted", R"({"twice":true})", stored_revision(fixture, "p:deleted"), true));
   CHECK(tree_of(fixture, "p:deleted") == PartitionTree::tombstones);
-  CHECK(is_sound(fixture));
+  CHECK(fixture.is_sound());
 }
 
 TEST_CASE("documents with ascending ids fill their pages") {
@@ -155,7 +151,7 @@ TEST_CASE("documents that become much smaller give their pages back") {
   for (const auto& updated : fixture.write(std::move(updates))) REQUIRE(updated);
   CHECK(used_bytes(fixture) < full_bytes / 2);
   CHECK(listed(fixture).size() == round_documents);
-  CHECK(is_sound(fixture, false));
+  CHECK(fixture.is_sound(false));
 }
 
 TEST_CASE("rounds of documents that are all deleted again take little space") {
@@ -175,7 +171,7 @@ TEST_CASE("rounds of documents that are all deleted again take little space") {
   // 12,000 tombstones with their histories and their rows of the feed; the bodies were 12 MB.
   CHECK(used_bytes(fixture) < 5'000'000);
   CHECK(listed(fixture).empty());
-  CHECK(is_sound(fixture, false));
+  CHECK(fixture.is_sound(false));
 }
 
 TEST_CASE("rounds of documents that all expire take little space") {
@@ -194,5 +190,5 @@ TEST_CASE("rounds of documents that all expire take little space") {
   }
   CHECK(used_bytes(fixture) < 5'000'000);
   CHECK(listed(fixture).empty());
-  CHECK(is_sound(fixture, false));
+  CHECK(fixture.is_sound(false));
 }

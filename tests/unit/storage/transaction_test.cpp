@@ -38,12 +38,6 @@ std::optional<std::string> body_after(PartitionFixture& fixture, std::string_vie
   return std::string(document->body);
 }
 
-bool is_sound(PartitionFixture& fixture) {
-  const auto report = check_partition(fixture.partition(), true).value();
-  for (const auto& problem : report.problems) UNSCOPED_INFO(problem);
-  return report.problems.empty();
-}
-
 /// The body as a whole is unique.
 class UniqueBodies final : public UniqueKeys {
  public:
@@ -97,7 +91,7 @@ TEST_CASE("a transaction sees its own edits, and keeps them all") {
   CHECK(body_after(fixture, "p:a") == R"({"n":3})");
   CHECK(body_after(fixture, "p:b") == "{}");
   CHECK(fixture.snapshot().statistics_of("p").value().document_count == 2);
-  CHECK(is_sound(fixture));
+  CHECK(fixture.is_sound());
 }
 
 TEST_CASE("a transaction that says no leaves nothing behind, and the feed goes on") {
@@ -113,7 +107,7 @@ TEST_CASE("a transaction that says no leaves nothing behind, and the feed goes o
   CHECK(fixture.snapshot().statistics().value().document_count == 1);
   const auto next = fixture.put("p:c", "{}").value();
   CHECK(fixture.sequences().watermark() >= next.sequence);
-  CHECK(is_sound(fixture));
+  CHECK(fixture.is_sound());
 }
 
 TEST_CASE("a transaction that ends with an error is undone, and harms no neighbour") {
@@ -125,7 +119,7 @@ TEST_CASE("a transaction that ends with an error is undone, and harms no neighbo
   CHECK(failed.error().code == ErrorCode::corrupted);
   CHECK_FALSE(body_after(fixture, "p:a"));
   CHECK(fixture.put("p:b", "{}"));
-  CHECK(is_sound(fixture));
+  CHECK(fixture.is_sound());
 }
 
 TEST_CASE("a large transaction runs again when the map is full, and counts once") {
@@ -141,7 +135,7 @@ TEST_CASE("a large transaction runs again when the map is full, and counts once"
     return true;
   }));
   CHECK(fixture.snapshot().statistics_of("p").value().document_count == 100);
-  CHECK(is_sound(fixture));
+  CHECK(fixture.is_sound());
 }
 
 TEST_CASE("a unique key has one owner in a logical partition") {
@@ -153,7 +147,7 @@ TEST_CASE("a unique key has one owner in a logical partition") {
   CHECK(fixture.put("q:b", "{1}"));
   CHECK(fixture.put("p:a", "{1}", a.revision));  // its own value again
   CHECK(fixture.put("p:b", "{2}"));
-  CHECK(is_sound(fixture));
+  CHECK(fixture.is_sound());
 }
 
 TEST_CASE("a unique value is free again when its owner changes or goes") {
@@ -164,7 +158,7 @@ TEST_CASE("a unique value is free again when its owner changes or goes") {
   CHECK(fixture.put("p:b", "{1}"));
   REQUIRE(fixture.put("p:a", "{}", moved.revision, true));
   CHECK(fixture.put("p:c", "{2}"));
-  CHECK(is_sound(fixture));
+  CHECK(fixture.is_sound());
 }
 
 TEST_CASE("of equal values in one request the first one wins") {
