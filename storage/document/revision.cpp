@@ -32,7 +32,7 @@ int lower_hex_value(char c) {
 }
 
 /// The finaliser of splitmix64: a bijection whose results look random, so that hashes of equal length look alike.
-constexpr std::uint64_t mixed(std::uint64_t half) {
+constexpr std::uint64_t mix(std::uint64_t half) {
   half = (half ^ (half >> 30)) * 0xBF58'476D'1CE4'E5B9U;
   half = (half ^ (half >> 27)) * 0x94D0'49BB'1331'11EBU;
   return half ^ (half >> 31);
@@ -46,7 +46,7 @@ std::uint64_t little_endian(std::uint64_t value) {
 std::uint64_t second_half(const char* half) {
   std::uint64_t value = 0;
   std::memcpy(&value, half, sizeof value);
-  return little_endian(mixed(little_endian(value)));
+  return little_endian(mix(little_endian(value)));
 }
 
 }  // namespace
