@@ -145,7 +145,7 @@ Expected<void> OptimisticTransaction::note_conflicts(std::string_view id, const 
     stale_ = true;
     return {};
   }
-  OCTAVO_TRY(const storage::RevisionTree tree, snapshot.revision_tree(*document));
+  OCTAVO_TRY(const storage::RevisionTree tree, snapshot.revision_branches(*document));
   Conflicts conflicts{.stored_winner = before->revision, .leaves = {}};
   for (const storage::RevisionTree::Node* leaf : tree.leaves()) {
     if (!leaf->deleted && leaf->revision != before->revision) conflicts.leaves.push_back(leaf->revision);

@@ -152,7 +152,8 @@ Expected<bool> append_document(std::string& out, const storage::DocumentView& do
   // Most documents have no conflicts; then the revision tree need not be read.
   const bool conflicts = document.has_conflicts && (options.conflicts || options.deleted_conflicts);
   if (!options.revisions && !options.revisions_info && !options.local_sequence && !conflicts) return false;
-  OCTAVO_TRY(const auto tree, snapshot.revision_tree(document));
+  const bool ancestors = options.revisions || options.revisions_info;
+  OCTAVO_TRY(const auto tree, ancestors ? snapshot.revision_tree(document) : snapshot.revision_branches(document));
   out.pop_back();
   OCTAVO_TRY(const bool meta, append_meta(out, document, snapshot, tree, document.revision, options));
   out += '}';

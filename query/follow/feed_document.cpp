@@ -41,7 +41,7 @@ Expected<FeedDocument> read_feed_document(const storage::DocumentView& found, co
   json.reserve(found.body.size() + found.id.size() + 80);
   begin_document(json, found.id, found.revision, found.body);
   if (found.has_conflicts) {
-    OCTAVO_TRY(const auto tree, snapshot.revision_tree(found));
+    OCTAVO_TRY(const auto tree, snapshot.revision_branches(found));
     append_leaves(json, "_conflicts", tree, found.revision, false);
     append_leaves(json, "_deleted_conflicts", tree, found.revision, true);
   }

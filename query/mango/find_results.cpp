@@ -81,7 +81,7 @@ Expected<void> FindExecution::append_conflicts(std::string& out, const storage::
                                                const storage::Snapshot& snapshot, bool& any) {
   any = false;
   if (!prepared_->request.conflicts || !document.has_conflicts) return {};
-  OCTAVO_TRY(const auto tree, snapshot.revision_tree(document));
+  OCTAVO_TRY(const auto tree, snapshot.revision_branches(document));
   std::vector<std::string> conflicts;
   for (const auto* leaf : tree.leaves()) {
     if (!leaf->deleted && leaf->revision != document.revision) conflicts.push_back(leaf->revision.to_string());

@@ -127,6 +127,14 @@ Expected<BlockRange> range_of(const DocumentView& document) {
   return in_blocks(document.revision.generation, ancestry.kept);
 }
 
+Expected<RevisionTree> add_branches(const Transaction& transaction, const Trees& trees, const DocumentView& document,
+                                    RevisionTree path, RevisionTree::Path kind) {
+  if (!document.has_conflicts) return path;
+  OCTAVO_TRY(const auto row, long_key::get(transaction, trees.histories, row_key(document.id, branches_number)));
+  if (!row) return damaged(document.id);
+  return RevisionTree::decode(*row, std::move(path), kind);
+}
+
 }  // namespace
 
 Expected<RevisionTree> read(const Transaction& transaction, const Trees& trees, const DocumentView& document) {
@@ -157,10 +165,13 @@ Expected<RevisionTree> read(const Transaction& transaction, const Trees& trees, 
   std::uint64_t generation = newest - ancestry.recent.size();
   for (const Ancestor& ancestor : ancestry.recent) extend_path(generation++, ancestor.hash, ancestor.deleted);
   extend_path(newest, document.revision.hash, document.deleted);
-  if (!document.has_conflicts) return tree;
-  OCTAVO_TRY(const auto branches, long_key::get(transaction, trees.histories, row_key(document.id, branches_number)));
-  if (!branches) return damaged(document.id);
-  return RevisionTree::decode(*branches, std::move(tree));
+  return add_branches(transaction, trees, document, std::move(tree), RevisionTree::Path::whole);
+}
+
+Expected<RevisionTree> read_branches(const Transaction& transaction, const Trees& trees, const DocumentView& document) {
+  if (document.has_tree_row) return read(transaction, trees, document);
+  return add_branches(transaction, trees, document, RevisionTree(document.revision, document.deleted),
+                      RevisionTree::Path::winner_alone);
 }
 
 StoredHistory stored_form(std::string_view id, const RevisionTree& tree) {

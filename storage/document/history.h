@@ -45,6 +45,8 @@ struct StoredHistory {
 
 /// The whole tree. `document` is a record as stored, or as readers see it.
 Expected<RevisionTree> read(const Transaction& transaction, const Trees& trees, const DocumentView& document);
+/// A tree with the same leaves, without the winner's ancestors: reads one row at most, and none without conflicts.
+Expected<RevisionTree> read_branches(const Transaction& transaction, const Trees& trees, const DocumentView& document);
 /// Precondition: `tree` is not empty.
 StoredHistory stored_form(std::string_view id, const RevisionTree& tree);
 /// The keys of the rows that belong to `document`.

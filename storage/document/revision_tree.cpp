@@ -36,7 +36,7 @@ RevisionTree::RevisionTree(const Revision& revision, bool deleted) {
   nodes_.push_back({revision, -1, true, deleted});
 }
 
-Expected<RevisionTree> RevisionTree::decode(std::string_view bytes, RevisionTree path) {
+Expected<RevisionTree> RevisionTree::decode(std::string_view bytes, RevisionTree path, Path kind) {
   const auto damaged = [] { return fail(ErrorCode::corrupted, "A stored revision tree is damaged."); };
   ByteReader in(bytes);
   if (in.u8() != tree_version) return damaged();
@@ -63,7 +63,7 @@ Expected<RevisionTree> RevisionTree::decode(std::string_view bytes, RevisionTree
         node.parent = static_cast<std::int32_t>(path_size + parent);
       }
       node.revision.generation = in.varint();
-      if (on_path) {
+      if (on_path && kind == Path::whole) {
         // Generations of the path are without gaps, the oldest first.
         if (path_size == 0 || node.revision.generation <= nodes.front().revision.generation) return damaged();
         const std::uint64_t parent = node.revision.generation - 1 - nodes.front().revision.generation;

@@ -38,9 +38,10 @@ class RevisionTree {
   /// The tree of a document that was written only once.
   RevisionTree(const Revision& revision, bool deleted);
 
-  /// Restores what encode() wrote; with a `path`, which is the winner and all its ancestors, what encode_branches()
-  /// did.
-  static Expected<RevisionTree> decode(std::string_view bytes, RevisionTree path = {});
+  enum class Path : std::uint8_t { whole, winner_alone };
+  /// Restores what encode() wrote; with a `path`, which is the winner and its ancestors, what encode_branches() did. If
+  /// the path is the winner alone, branches that begin at its ancestors become roots.
+  static Expected<RevisionTree> decode(std::string_view bytes, RevisionTree path = {}, Path kind = Path::whole);
   void encode(std::string& out) const { encode(out, std::vector<bool>(nodes_.size(), false)); }
   /// Leaves out the winner and its ancestors. Precondition: the tree has another leaf.
   void encode_branches(std::string& out) const;

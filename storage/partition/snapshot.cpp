@@ -14,6 +14,10 @@ Tree tree_of(const Store& store, PartitionTree tree) {
   return store.tree(static_cast<std::size_t>(tree));
 }
 
+history::Trees history_trees_of(const Store& store) {
+  return {tree_of(store, PartitionTree::histories), tree_of(store, PartitionTree::revisions)};
+}
+
 std::optional<DocumentView> to_document(const std::optional<KeyValue>& row) {
   if (!row) return std::nullopt;
   auto document = decode_document(row->key, row->value);
@@ -46,8 +50,11 @@ Expected<std::optional<DocumentView>> Snapshot::find_stored(std::string_view id)
 }
 
 Expected<RevisionTree> Snapshot::revision_tree(const DocumentView& document) const {
-  const history::Trees trees{tree_of(*store_, PartitionTree::histories), tree_of(*store_, PartitionTree::revisions)};
-  return history::read(transaction_, trees, document);
+  return history::read(transaction_, history_trees_of(*store_), document);
+}
+
+Expected<RevisionTree> Snapshot::revision_branches(const DocumentView& document) const {
+  return history::read_branches(transaction_, history_trees_of(*store_), document);
 }
 
 Expected<std::optional<std::string_view>> Snapshot::leaf_body(const DocumentView& document,

@@ -31,6 +31,8 @@ class Snapshot {
   Expected<std::optional<DocumentView>> find_stored(std::string_view id) const;
   /// The tree of a document returned by find(). Reads no row if the history is short and without conflicts.
   Expected<RevisionTree> revision_tree(const DocumentView& document) const;
+  /// A tree with the same leaves, without ancestors of the winner: cheap, however long the history is.
+  Expected<RevisionTree> revision_branches(const DocumentView& document) const;
   /// Body of a leaf (winner or conflict). nullopt if `revision` is not a leaf.
   Expected<std::optional<std::string_view>> leaf_body(const DocumentView& document, const Revision& revision) const;
   /// Body of a revision in the document's tree: a leaf, or a former winner as long as it is kept. nullopt: neither.

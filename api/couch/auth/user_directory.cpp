@@ -102,7 +102,7 @@ Expected<std::optional<UserRecord>> UserDirectory::read_document(partitioning::D
   if (!document || document->deleted) return std::nullopt;
   auto record = parse_user_document(name, document->body);
   if (record && document->has_conflicts) {
-    OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
+    OCTAVO_TRY(const auto tree, snapshot.revision_branches(*document));
     record->conflicted = tree.live_leaf_count() > 1;
   }
   return record;

@@ -219,7 +219,7 @@ Expected<ChangesFeed::Candidate> ChangesFeed::candidate_of(const Row& row) const
   OCTAVO_TRY(const auto document, row.snapshot.find(row.change.id));
   if (!document) return candidate;
   if (query_.all_leaves && row.change.has_conflicts) {
-    OCTAVO_TRY(const auto tree, row.snapshot.revision_tree(*document));
+    OCTAVO_TRY(const auto tree, row.snapshot.revision_branches(*document));
     for (const auto* leaf : tree.leaves()) {
       OCTAVO_TRY(const auto body, row.snapshot.leaf_body(*document, leaf->revision));
       if (body) candidate.leaves.push_back({leaf->revision, leaf->deleted, std::string(*body)});
@@ -342,7 +342,7 @@ Expected<void> ChangesFeed::collect_passing(const Row& row, const std::optional<
     passing_.push_back(row.change.revision);
     return {};
   }
-  OCTAVO_TRY(const auto tree, row.snapshot.revision_tree(*document));
+  OCTAVO_TRY(const auto tree, row.snapshot.revision_branches(*document));
   for (const auto* leaf : tree.leaves()) {
     if (filter_.needs_documents()) {
       OCTAVO_TRY(const auto body, row.snapshot.leaf_body(*document, leaf->revision));

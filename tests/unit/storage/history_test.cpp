@@ -107,12 +107,27 @@ class HistoryModel {
 
   void compare() {
     REQUIRE(edits_of(stored_tree(fixture_, "d")) == edits_of(tree_));
+    REQUIRE(stored_leaves() == leaves_of(tree_));
     require_sound(fixture_);
   }
 
   PartitionFixture& fixture() { return fixture_; }
 
  private:
+  using Leaves = std::vector<std::pair<Revision, bool>>;
+
+  static Leaves leaves_of(const RevisionTree& tree) {
+    Leaves leaves;
+    for (const auto* leaf : tree.leaves()) leaves.emplace_back(leaf->revision, leaf->deleted);
+    return leaves;
+  }
+
+  Leaves stored_leaves() {
+    const Snapshot snapshot = fixture_.snapshot();
+    const auto document = snapshot.find("d").value();
+    return document ? leaves_of(snapshot.revision_branches(*document).value()) : Leaves{};
+  }
+
   std::uint32_t below(std::uint32_t end) { return static_cast<std::uint32_t>(random_() % end); }
 
   void set_limit(std::uint32_t limit) {
