@@ -288,10 +288,13 @@ Expected<Ancestry> replace(WriteTransaction& transaction, const Trees& trees, st
 }
 
 Expected<void> remove(WriteTransaction& transaction, const Trees& trees, const DocumentView& before) {
-  OCTAVO_TRY(const std::vector<std::string> old_keys, keys(before));
-  for (const std::string& key : old_keys) OCTAVO_TRY_VOID(erase_row(transaction, trees.histories, before.id, key));
-  if (before.has_tree_row) OCTAVO_TRY_VOID(erase_row(transaction, trees.revisions, before.id, before.id));
-  return {};
+  if (before.has_tree_row) return erase_row(transaction, trees.revisions, before.id, before.id);
+  OCTAVO_TRY(const BlockRange range, range_of(before));
+  for (std::uint64_t number = range.first_block(); number < range.end_block(); ++number) {
+    OCTAVO_TRY_VOID(erase_row(transaction, trees.histories, before.id, row_key(before.id, number)));
+  }
+  if (!before.has_conflicts) return {};
+  return erase_row(transaction, trees.histories, before.id, row_key(before.id, branches_number));
 }
 
 }  // namespace octavo::storage::history

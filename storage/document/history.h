@@ -49,7 +49,7 @@ Expected<RevisionTree> read(const Transaction& transaction, const Trees& trees, 
 Expected<RevisionTree> read_branches(const Transaction& transaction, const Trees& trees, const DocumentView& document);
 /// Precondition: `tree` is not empty.
 StoredHistory stored_form(std::string_view id, const RevisionTree& tree);
-/// The keys of the rows that belong to `document`.
+/// The keys of the rows that belong to `document`, whose tree can be read: a damaged record may speak of any number.
 Expected<std::vector<std::string>> keys(const DocumentView& document);
 
 /// The beginning of `path` (a revision and its ancestors, newest first) that is new, if nothing else in the history
