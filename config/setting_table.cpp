@@ -109,11 +109,11 @@ std::vector<Setting> make_table() {
            "Names, such as `db.example.com`, under which a server without admins may be asked; addresses, `localhost` "
            "and names without a dot always may"),
       number("server", "io_threads", &Draft::io_threads, {0, 1'024},
-             "Threads that serve connections; 0 = one per core"),
+             "Threads that serve connections; 0 = one per processor that may be used"),
       number("server", "worker_threads", &Draft::worker_threads, {0, 1'024},
-             "Threads for scans and queries; 0 = one per core"),
+             "Threads for scans and queries; 0 = one per processor that may be used"),
       number("server", "writer_threads", &Draft::writer_threads, {0, 1'024},
-             "Threads that commit; they wait for the disk; 0 = two per core"),
+             "Threads that commit; they wait for the disk; 0 = two per processor"),
       duration("server", "shutdown_timeout", &Draft::shutdown_timeout_ms, between(0ms, 1h),
                "How long running requests may take to finish after SIGTERM"),
 

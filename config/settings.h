@@ -34,9 +34,9 @@ struct Settings {
   std::uint16_t port = 5984;  ///< of the CouchDB API; 0 = any free port, printed in the READY line
   /// Names allowed in the header `Host` while there is no admin and `bind` is loopback. Local names are always allowed.
   std::vector<std::string> allowed_hosts;
-  std::uint16_t io_threads = 0;      ///< 0 = one per core
-  std::uint16_t worker_threads = 0;  ///< 0 = one per core
-  std::uint16_t writer_threads = 0;  ///< 0 = two per core, at least 2
+  std::uint16_t io_threads = 0;      ///< 0 = one per processor
+  std::uint16_t worker_threads = 0;  ///< 0 = one per processor
+  std::uint16_t writer_threads = 0;  ///< 0 = two per processor
   std::chrono::milliseconds shutdown_timeout_ms{5000};
 
   // [tls]

@@ -13,6 +13,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/folder.h"
+#include "base/machine/resources.h"
 #include "base/memory_retry.h"
 #include "base/unix_time.h"
 
@@ -36,9 +37,13 @@ std::string random_tag() {
   return tag;
 }
 
-std::size_t thread_count(std::uint16_t configured, unsigned factor, unsigned least) {
-  if (configured != 0) return configured;
-  return std::max(least, std::max(1U, std::thread::hardware_concurrency()) * factor);
+std::size_t writer_count(const config::Settings& settings) {
+  if (settings.writer_threads != 0) return settings.writer_threads;
+  return std::size_t{2} * available_resources().processors;
+}
+
+std::size_t indexer_count(std::size_t workers) {
+  return std::max<std::size_t>(2, workers);
 }
 
 constexpr std::chrono::seconds janitor_interval{1};
@@ -69,16 +74,24 @@ class FolderRemover {
 
 }  // namespace
 
+std::size_t worker_count(const config::Settings& settings) {
+  return settings.worker_threads != 0 ? settings.worker_threads : available_resources().processors;
+}
+
+std::size_t function_threads(std::size_t workers) {
+  return Workers::thread_count(workers) + indexer_count(workers);
+}
+
 Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, storage::FaultInjector* faults)
     : settings_(settings),
       extensions_(std::move(extensions)),
       faults_(faults),
       data_folder_(settings_.data_dir, faults),
       updates_(random_tag()),
-      writers_(thread_count(settings.writer_threads, 2, 2), settings.queued_bytes_max),
-      slow_indexing_(indexers_, std::max<std::size_t>(2, thread_count(settings.worker_threads, 1, 2)) - 1),
-      workers_(thread_count(settings.worker_threads, 1, 1)),
-      indexers_(thread_count(settings.worker_threads, 1, 2)),
+      writers_(writer_count(settings), settings.queued_bytes_max),
+      slow_indexing_(indexers_, indexer_count(worker_count(settings)) - 1),
+      workers_(worker_count(settings)),
+      indexers_(indexer_count(worker_count(settings))),
       openers_(opener_threads),
       closers_(1),
       splits_(settings.split_source_kept_s) {}

@@ -43,6 +43,11 @@ struct CreateDatabaseOptions {
 };
 inline constexpr std::size_t defined_name_bytes_max = 500;  // limit of the catalog's keys
 
+/// Workers of an engine with these settings: as configured, or one per processor that may be used.
+std::size_t worker_count(const config::Settings& settings);
+/// Threads of an engine with so many workers that may run users' functions. Each has a JavaScript heap of its own.
+std::size_t function_threads(std::size_t workers);
+
 using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Database&)>;
 
 /// The database engine of one data folder: the catalog, the open databases, the threads that commit and the workers

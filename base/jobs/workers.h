@@ -49,8 +49,10 @@ class Workers {
   explicit Workers(std::size_t threads)
       : patient_(pool_, threads),
         functions_(pool_, std::max<std::size_t>(2, threads) - 1),
-        // One more than patient tasks may use, so that short tasks always find a thread.
-        pool_(threads + 1) {}
+        pool_(thread_count(threads)) {}
+
+  /// Threads of `Workers(threads)`: one more than patient tasks may use, so that short tasks always find a thread.
+  static constexpr std::size_t thread_count(std::size_t threads) { return threads + 1; }
 
   /// Runs a blocking function on a worker thread and resumes on the calling I/O thread with its result or exception.
   template <class Function>

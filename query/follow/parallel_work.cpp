@@ -7,13 +7,13 @@
 #include <mutex>
 #include <new>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include <boost/asio/post.hpp>
 
 #include "base/assert.h"
 #include "base/jobs/background_jobs.h"
+#include "base/machine/resources.h"
 #include "query/javascript/interruption.h"
 
 namespace octavo::query {
@@ -131,7 +131,7 @@ Expected<std::size_t> work_in_parallel(boost::asio::thread_pool* pool, std::size
                                        FunctionRef<bool()> enough) {
   const auto shared = std::make_shared<ParallelWork>(count, stopping, work, enough);
   const std::size_t pieces = (count + piece_max - 1) / piece_max;
-  const std::size_t threads = std::max<std::size_t>(1, std::thread::hardware_concurrency());
+  const std::size_t threads = available_resources().processors;
   const ParallelWorkEnd end_first(*shared);
   try {
     for (std::size_t i = 1; pool != nullptr && i < std::min(pieces, threads); ++i) help(*pool, shared);

@@ -24,9 +24,9 @@ _octavo() {
             '*--bind[IP address to listen on; `0.0.0.0` or `\:\:` for every interface (127.0.0.1)]:value:' \
             '*--port[TCP port to listen on; 0 = any free one, see the READY line (5984)]:value:' \
             '*--allowed-hosts[Names, such as `db.example.com`, under which a server without admins may be asked; addresses, `localhost` and names without a dot always may]:value:' \
-            '*--io-threads[Threads that serve connections; 0 = one per core (0)]:value:' \
-            '*--worker-threads[Threads for scans and queries; 0 = one per core (0)]:value:' \
-            '*--writer-threads[Threads that commit; they wait for the disk; 0 = two per core (0)]:value:' \
+            '*--io-threads[Threads that serve connections; 0 = one per processor that may be used (0)]:value:' \
+            '*--worker-threads[Threads for scans and queries; 0 = one per processor that may be used (0)]:value:' \
+            '*--writer-threads[Threads that commit; they wait for the disk; 0 = two per processor (0)]:value:' \
             '*--shutdown-timeout[How long running requests may take to finish after SIGTERM (5s)]:value:' \
             '*--tls-certificate[PEM file, own certificate first; none = plain HTTP]:value:_files' \
             '*--tls-key[PEM file with the certificate'\''s private key]:value:_files' \

@@ -7,6 +7,7 @@
 
 #include <boost/asio/post.hpp>
 
+#include "base/machine/resources.h"
 #include "server/connection/thread_state.h"
 #include "server/connection/tls.h"
 #include "server/listen/io_threads.h"
@@ -19,7 +20,7 @@ namespace asio = boost::asio;
 
 std::size_t io_thread_count(const config::Settings& settings) {
   if (settings.io_threads > 0) return settings.io_threads;
-  return std::max(1U, std::thread::hardware_concurrency());
+  return available_resources().processors;
 }
 
 HttpServer::HttpServer(const config::Settings& settings, api::HttpMetrics& metrics, AccessLog* access_log)

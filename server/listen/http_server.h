@@ -30,7 +30,7 @@ struct ListenOptions {
   std::filesystem::path tls_key{};
 };
 
-/// The number of I/O threads for `settings`: io_threads, or one per core.
+/// The number of I/O threads for `settings`: io_threads, or one per processor that may be used.
 std::size_t io_thread_count(const config::Settings& settings);
 
 /// The HTTP/1.1 server: I/O threads, listeners and their connections.

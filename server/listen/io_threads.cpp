@@ -7,6 +7,8 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
+
 namespace octavo::server {
 namespace {
 
@@ -25,8 +27,7 @@ void run_until_stopped(boost::asio::io_context& context) {
 }  // namespace
 
 IoThreads::IoThreads(std::size_t count) {
-  if (count == 0) count = std::thread::hardware_concurrency();
-  if (count == 0) count = 1;
+  OCTAVO_ASSERT(count > 0);
   for (std::size_t i = 0; i < count; ++i) threads_.push_back(std::make_unique<Thread>());
 }
 

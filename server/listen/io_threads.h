@@ -16,7 +16,7 @@ namespace octavo::server {
 /// therefore end before this object is destroyed.
 class IoThreads {
  public:
-  /// `count` 0 means one per core. Nothing runs before start().
+  /// Precondition: `count` is at least 1. Nothing runs before start().
   explicit IoThreads(std::size_t count);
   ~IoThreads();
   IoThreads(const IoThreads&) = delete;

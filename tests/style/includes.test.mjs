@@ -17,6 +17,7 @@ const SOURCES_MIN = 400;
 const allowed = {
   'base': '',
   'base/jobs': 'base',
+  'base/machine': '',
   'config': '',
   'storage/lmdb': '',
   'storage': 'storage/lmdb',

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <memory>
 #include <sys/resource.h>
-#include <thread>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -13,6 +12,7 @@
 
 #include "api/couch/auth/authenticator.h"
 #include "api/http/metrics.h"
+#include "base/machine/resources.h"
 
 namespace octavo::api::couch {
 
@@ -224,7 +224,7 @@ json::object system_facts(const Call& call) {
           {"os_proc_count", 1},
           {"stale_proc_count", 0},
           {"process_count", thread_count()},
-          {"cpu_count", std::thread::hardware_concurrency()},
+          {"cpu_count", available_resources().processors},
           {"message_queues", json::object()},
           {"internal_replication_jobs", 0},
           {"distribution", json::object()}};
