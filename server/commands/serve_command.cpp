@@ -1,6 +1,7 @@
 #include "server/commands/serve_command.h"
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <sys/stat.h>
 
@@ -14,7 +15,9 @@
 #include "api/http/database_metrics.h"
 #include "api/http/metrics.h"
 #include "api/models/database_properties.h"
+#include "base/machine/resources.h"
 #include "config/validate.h"
+#include "config/version.h"
 #include "partitioning/engine.h"
 #include "query/database/database_services.h"
 #include "query/follow/active_tasks.h"
@@ -26,6 +29,7 @@
 #include "server/process/access_log.h"
 #include "server/process/lifecycle.h"
 #include "server/process/logging.h"
+#include "server/process/memory_budget.h"
 #include "server/process/memory_trimmer.h"
 
 namespace octavo::server {
@@ -33,6 +37,26 @@ namespace {
 
 // Time to close the engine, after the time for running requests.
 constexpr std::chrono::milliseconds closing_time{4'000};
+
+constexpr std::uint64_t mebibyte = 1ULL << 20;
+
+// Before anything can fail, so that a log shows what was started where.
+void log_resources(const config::Settings& settings, bool short_of_memory) {
+  const Resources machine = machine_resources();
+  const Resources& available = available_resources();
+  const std::size_t workers = partitioning::worker_count(settings);
+  spdlog::info("octavo {} may use {} of {} processors and {} of {} MiB of memory: io_threads={} worker_threads={}",
+               config::version(), available.processors, machine.processors, available.memory_bytes / mebibyte,
+               machine.memory_bytes / mebibyte, io_thread_count(settings), workers);
+  if (!short_of_memory) return;
+  spdlog::warn(
+      "{} MiB of memory are too few for the settings, which are lowered: worker_threads={}, "
+      "javascript.heap_bytes_max={} "
+      "in each of {} threads, storage.queued_bytes_max={}, query.sort_bytes_max={}, http.request_body_bytes_max={}",
+      available.memory_bytes / mebibyte, workers, settings.javascript_heap_bytes_max,
+      partitioning::function_threads(workers), settings.queued_bytes_max, settings.sort_bytes_max,
+      settings.request_body_bytes_max);
+}
 
 // Lowers settings to the limits of the system: smaller limits are better than failures later.
 config::Settings fitted_to_system(const config::Settings& wanted) {
@@ -45,6 +69,8 @@ config::Settings fitted_to_system(const config::Settings& wanted) {
         descriptor_limit(), settings.connections_max, settings.open_partitions_max, wanted.connections_max,
         wanted.open_partitions_max);
   }
+  const bool short_of_memory = fit_to_memory(settings, available_resources().memory_bytes);
+  log_resources(settings, short_of_memory);
   return settings;
 }
 

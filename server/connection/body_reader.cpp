@@ -15,8 +15,6 @@ constexpr std::size_t body_read_bytes_min = 16 * 1024;
 constexpr std::size_t body_read_bytes_max = 128 * 1024;
 /// Bodies up to this size are in the connection's ordinary buffers and are not counted.
 constexpr std::size_t uncharged_body_bytes = 64 * 1024;
-/// Limit for the sum of all larger request bodies in the process; beyond: 503. Sixteen bodies of the default maximum.
-constexpr std::uint64_t body_bytes_max_together = std::uint64_t{1} << 30;
 /// From this size on a body gets space for its largest possible size, up to body_reserve_bytes_max. Address space costs
 /// nothing; growing by doubling copies tens of megabytes, or moves their pages while every thread of the process waits.
 constexpr std::size_t roomy_body_bytes = 512 * 1024;
@@ -208,7 +206,7 @@ void BodyReader::make_room() {
 }
 
 bool BodyReader::charge(std::size_t bytes) {
-  return bytes <= uncharged_body_bytes || bytes_held_.grow_to(bytes, body_bytes_max_together);
+  return bytes <= uncharged_body_bytes || bytes_held_.grow_to(bytes, channel_.thread.bounds().buffered_bytes_max);
 }
 
 void BodyReader::release() {

@@ -1,18 +1,10 @@
 #include "server/connection/reply_writer.h"
 
-#include <cstdint>
-
 #include <spdlog/spdlog.h>
 
 #include "server/connection/counted_bytes.h"
 
 namespace octavo::server {
-namespace {
-
-/// Limit of unsent bytes of replies in the whole process; a connection that would exceed it is closed.
-constexpr std::uint64_t unsent_bytes_max_together = std::uint64_t{1} << 30;
-
-}  // namespace
 
 Task<bool> ReplyWriter::flush() {
   GatherList list;
@@ -34,8 +26,9 @@ bool ReplyWriter::try_send(GatherList& list) {
 }
 
 Task<bool> ReplyWriter::send_rest(GatherList list) {
-  CountedBytes unsent(channel_.thread.bounds().unsent_bytes);
-  if (!unsent.grow_to(list.size(), unsent_bytes_max_together)) {
+  SharedBounds& bounds = channel_.thread.bounds();
+  CountedBytes unsent(bounds.unsent_bytes);
+  if (!unsent.grow_to(list.size(), bounds.buffered_bytes_max)) {
     spdlog::warn("connection from {} cut off: clients that do not read hold too much memory", peer_address_);
     channel_.broken = true;
     co_return false;

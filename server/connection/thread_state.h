@@ -15,11 +15,13 @@
 #include <boost/intrusive/list.hpp>
 
 #include "api/http/metrics.h"
+#include "base/machine/resources.h"
 #include "config/settings.h"
 #include "server/connection/body_turns.h"
 #include "server/connection/descriptor_budget.h"
 #include "server/http/compression.h"
 #include "server/process/access_log.h"
+#include "server/process/memory_budget.h"
 
 namespace octavo::server {
 
@@ -28,6 +30,9 @@ struct SharedBounds {
   std::atomic<std::size_t> connections{0};
   std::atomic<std::size_t> rejected_lingering{0};  ///< connections kept only to be answered 503
   const std::size_t rejected_lingering_max = server::rejected_lingering_max(descriptor_limit());
+  /// Limit of all larger request bodies together (beyond: 503), and of all unsent bytes of replies together (a
+  /// connection that would exceed it is closed).
+  const std::uint64_t buffered_bytes_max = server::buffered_bytes_max(available_resources().memory_bytes);
   BodyBytes body_bytes;                        ///< of requests
   std::atomic<std::uint64_t> unsent_bytes{0};  ///< of replies that clients have not read
 };

@@ -215,6 +215,18 @@ describe('start and stop', () => {
   });
 });
 
+describe('resources', () => {
+  test('threads follow the processors that the process may use, not those of the machine', async (t) => {
+    const allowed = fs.readFileSync('/proc/self/status', 'utf8').match(/^Cpus_allowed_list:\s*(\d+)/m)[1];
+    const server = await Server.startFor(t, { through: ['taskset', '--cpu-list', allowed] });
+    assert.match(server.lines.join('\n'), / may use 1 of \d+ processors and \d+ of \d+ MiB of memory: io_threads=1 worker_threads=1$/m);
+    const names = fs.readdirSync(`/proc/${server.process.pid}/task`).map((id) =>
+      fs.readFileSync(`/proc/${server.process.pid}/task/${id}/comm`, 'utf8').trim());
+    assert.deepEqual(names.filter((name) => name.startsWith('io-')), ['io-0']);
+    await server.stop();
+  });
+});
+
 describe('logs', () => {
   test('each request is a line, in text', async (t) => {
     const server = await Server.startFor(t);
