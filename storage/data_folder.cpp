@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
@@ -28,6 +29,17 @@ std::unexpected<Error> io_error(std::string_view action, const std::filesystem::
 
 std::error_code last_error() {
   return {errno, std::generic_category()};
+}
+
+/// As io_error. If permissions are the reason, it also says who denies what to whom, and what to type: a new volume of
+/// a container often belongs to root.
+std::unexpected<Error> access_error(std::string_view action, const std::filesystem::path& path,
+                                    const std::filesystem::path& data_folder, const std::error_code& error) {
+  auto failure = io_error(action, path, error);
+  if (error == std::errc::permission_denied) {
+    failure.error().reason += ". " + DataFolder::advice_on_permissions(path, data_folder);
+  }
+  return failure;
 }
 
 Expected<void> sync_folder_names(const std::filesystem::path& folder, FaultInjector* faults) {
@@ -60,7 +72,8 @@ Expected<void> write_file(const std::filesystem::path& path, std::string_view te
 }
 
 /// Creates the missing folders of a path so that they survive a power loss: their names are in the folders above.
-Expected<void> create_folders_durably(const std::filesystem::path& folder, FaultInjector* faults) {
+Expected<void> create_folders_durably(const std::filesystem::path& folder, const std::filesystem::path& data_folder,
+                                      FaultInjector* faults) {
   std::vector<std::filesystem::path> changed;
   std::error_code error;
   for (std::filesystem::path path = std::filesystem::absolute(folder); !std::filesystem::exists(path, error);
@@ -69,7 +82,7 @@ Expected<void> create_folders_durably(const std::filesystem::path& folder, Fault
     changed.push_back(path.parent_path());
   }
   std::filesystem::create_directories(folder, error);
-  if (error) return io_error("cannot create the folder", folder, error);
+  if (error) return access_error("cannot create the folder", folder, data_folder, error);
   for (const std::filesystem::path& parent : changed) OCTAVO_TRY_VOID(sync_folder_names(parent, faults));
   return {};
 }
@@ -83,16 +96,34 @@ DataFolder::~DataFolder() {
 }
 
 Expected<void> DataFolder::open() {
-  OCTAVO_TRY_VOID(create_folders_durably(databases(), faults_));
+  OCTAVO_TRY_VOID(create_folders_durably(databases(), path_, faults_));
   OCTAVO_TRY_VOID(lock());
   OCTAVO_TRY_VOID(raise_format());
   return check_catalog();
 }
 
+std::string DataFolder::advice_on_permissions(const std::filesystem::path& denied,
+                                              const std::filesystem::path& data_folder) {
+  // The first that exists and may be looked at: the others do not exist yet, or are behind it.
+  std::error_code ignored;
+  std::filesystem::path owned = std::filesystem::absolute(denied, ignored);
+  struct stat status{};
+  while (::stat(owned.c_str(), &status) != 0 && owned.has_relative_path()) owned = owned.parent_path();
+  const std::string who = fmt::format("{}:{}", ::geteuid(), ::getegid());
+  const std::string what =
+      std::filesystem::exists(data_folder, ignored)
+          ? fmt::format("chown -R {} {}", who, data_folder.string())
+          : fmt::format("install -d -o {} -g {} -m 0770 {}", ::geteuid(), ::getegid(), data_folder.string());
+  return fmt::format(
+      "This process has uid {} and gid {}; {} belongs to {}:{} and has mode {:04o}. Type as root: {} (or start the "
+      "server as the owner of the folder: docker run --user, fsGroup in Kubernetes)",
+      ::geteuid(), ::getegid(), owned.string(), status.st_uid, status.st_gid, status.st_mode & 07777U, what);
+}
+
 Expected<void> DataFolder::lock() {
   const std::filesystem::path path = path_ / folder_lock_file;
   lock_descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (lock_descriptor_ < 0) return io_error("cannot open", path, last_error());
+  if (lock_descriptor_ < 0) return access_error("cannot open", path, path_, last_error());
   if (::flock(lock_descriptor_, LOCK_EX | LOCK_NB) != 0) {
     return fail(ErrorCode::precondition_failed,
                 fmt::format("the data folder {} is in use by another octavo process; stop it, or give this one another "

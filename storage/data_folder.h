@@ -28,6 +28,10 @@ class DataFolder {
 
   std::filesystem::path catalog() const { return path_ / "catalog"; }
   std::filesystem::path database(std::string_view instance_tag) const { return databases() / instance_tag; }
+  /// For people: which user this process is, to whom the file or folder belongs that was `denied`, or the nearest one
+  /// above it that exists, and what to type.
+  static std::string advice_on_permissions(const std::filesystem::path& denied,
+                                           const std::filesystem::path& data_folder);
   /// Names of the databases' folders, in no order. After an error: those found so far.
   std::vector<std::string> database_folders(std::error_code& error) const;
   /// On return a power loss does not remove the names of the databases' folders.
