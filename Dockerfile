@@ -1,11 +1,16 @@
-# syntax=docker/dockerfile:1
 # Octavo in a small image: docker build -t octavo .
-# How to run it is in compose.yaml. tests/integration/dockerfile_steps.sh checks the package lists below.
+# How to run it is in compose.yaml. tests/integration/dockerfile_steps.sh checks what can be checked without building it, and
+# scripts/image-test.sh builds it and runs it.
+#
+# A compiler needs up to 1.4 GB of memory; where there is less than that for each processor:
+#   docker build --build-arg JOBS=2 -t octavo .
+# With a shell and Debian's package manager beside the server:
+#   docker build --target debug -t octavo:debug .
 
 FROM debian:12-slim AS build
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends \
-      g++ cmake ninja-build mold pkg-config \
+      g++ cmake ninja-build ccache mold pkg-config \
       libboost1.81-dev libboost-json1.81-dev libboost-url1.81-dev \
       libsimdjson-dev liblmdb-dev libspdlog-dev libfmt-dev libtomlplusplus-dev libcli11-dev \
       libssl-dev libicu-dev libpcre2-dev zlib1g-dev libzstd-dev prometheus-cpp-dev libmozjs-102-dev \
@@ -21,31 +26,42 @@ COPY partitioning/ partitioning/
 COPY query/ query/
 COPY api/ api/
 COPY server/ server/
-RUN cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
+COPY LICENSE ./
+COPY scripts/image-root.sh scripts/
+ARG JOBS
+# What an earlier build compiled is kept beside the image, so that a small change compiles little.
+RUN --mount=type=cache,target=/var/cache/ccache \
+    export CCACHE_DIR=/var/cache/ccache \
+ && cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release \
       -DOCTAVO_TESTS=OFF -DOCTAVO_BENCHMARKS=OFF \
- && cmake --build build --target octavo \
- && cmake --install build --strip --prefix /installed
+ && cmake --build build --target octavo ${JOBS:+--parallel "$JOBS"} \
+ && cmake --install build --strip --prefix /installed \
+ && scripts/image-root.sh /installed/bin/octavo /image
 
-FROM debian:12-slim
-RUN apt-get update \
- && apt-get install --yes --no-install-recommends \
-      libboost-json1.81.0 libboost-url1.81.0 \
-      libsimdjson14 liblmdb0 libspdlog1.10 libfmt9 libtomlplusplus3 \
-      libssl3 libicu72 libpcre2-8-0 zlib1g libzstd1 libprometheus-cpp-core1.0 libmozjs-102-0 \
-      liblucene++0v5 libboost-regex1.74.0 libstemmer0d \
- && rm -rf /var/lib/apt/lists/* \
- && useradd --system --uid 5984 --no-create-home --home-dir /data --shell /usr/sbin/nologin octavo \
- && install --directory --owner octavo --group octavo --mode 0700 /data
-COPY LICENSE /usr/share/doc/octavo/LICENSE
-COPY --from=build /installed/bin/octavo /usr/bin/octavo
-
+# What both images have in common. It has no files of its own: the server needs neither a shell nor a package manager, and
+# what is not there cannot be attacked.
+FROM scratch AS settings
+LABEL org.opencontainers.image.title="Octavo" \
+      org.opencontainers.image.description="HTTP document database with the APIs of CouchDB and Azure Cosmos DB" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.licenses="Apache-2.0"
 # The container's own interface: other containers and published ports get through, so the server refuses to start without
-# COUCHDB_USER and COUCHDB_PASSWORD (or OCTAVO_ADMIN_USER and OCTAVO_ADMIN_PASSWORD, each password also as …_FILE).
-ENV OCTAVO_BIND=0.0.0.0 \
+# COUCHDB_USER and COUCHDB_PASSWORD (or OCTAVO_ADMIN_USER and OCTAVO_ADMIN_PASSWORD, each also as …_FILE).
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    OCTAVO_BIND=0.0.0.0 \
     OCTAVO_DATA_DIR=/data
-USER octavo
-VOLUME /data
+# As numbers, which Kubernetes needs for `runAsNonRoot`. /data belongs to this user and may be written by group 0.
+USER 5984:0
 EXPOSE 5984 8081
 HEALTHCHECK --interval=10s --timeout=6s --start-period=10s CMD ["/usr/bin/octavo", "health"]
 ENTRYPOINT ["/usr/bin/octavo"]
 CMD ["serve"]
+
+FROM settings AS debug
+COPY --from=debian:12-slim / /
+COPY --from=build /image/ /
+VOLUME /data
+
+FROM settings
+COPY --from=build /image/ /
+VOLUME /data

@@ -31,8 +31,9 @@ regret() {  # what plans cost against the best index, as the data grows; Postgre
 }
 fuzz() { "$here/fuzz.sh" --fast; }
 analysis() { "$here/static-analysis.sh"; }
+image() { "$here/image-test.sh"; }  # as root
 
-campaigns=(sanitizers matrix crash consistency model differential stalls overload regret fuzz analysis)
+campaigns=(sanitizers matrix crash consistency model differential stalls overload regret fuzz analysis image)
 chosen=("$@")
 (($# > 0)) || chosen=("${campaigns[@]}")
 for campaign in "${chosen[@]}"; do

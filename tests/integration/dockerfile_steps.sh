@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Checks what can be checked of the Dockerfile without building it:
-#   - every package it installs exists in Debian, and those of the build stage are known to scripts/install-deps.sh;
+#   - every package it installs exists in Debian, and is known to scripts/install-deps.sh;
 #   - every file it copies exists and is not kept out by .dockerignore;
-#   - every shared library the program needs comes with the packages of the final stage.
+#   - its label has the version of CMakeLists.txt;
+#   - the program runs with nothing but the files of the final stage (as root).
+# scripts/image-test.sh builds it.
 # usage: dockerfile_steps.sh [PROGRAM]   (default build/octavo)
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -19,11 +21,10 @@ instructions() {
   sed -e 's/[[:space:]]*$//' -e '/^[[:space:]]*#/d' -e ':join' -e '/\\$/{N;s/\\\n[[:space:]]*/ /;b join' -e '}' "$root/Dockerfile"
 }
 
-# packages_of_stage N: what `apt-get install` of the N-th stage installs, one per line.
-packages_of_stage() {
-  instructions | awk -v wanted="$1" '
-    $1 == "FROM" { stage++ }
-    $1 == "RUN" && stage == wanted {
+# What `apt-get install` installs, one package per line.
+packages_of_image() {
+  instructions | awk '
+    $1 == "RUN" {
       count = split($0, commands, /&&|;/)
       for (i = 1; i <= count; i++) {
         if (commands[i] !~ /apt-get +install/) continue
@@ -34,17 +35,13 @@ packages_of_stage() {
     }'
 }
 
-mapfile -t build_packages < <(packages_of_stage 1)
-mapfile -t runtime_packages < <(packages_of_stage 2)
-((${#build_packages[@]} > 0)) || fail "no packages found in the build stage"
-((${#runtime_packages[@]} > 0)) || fail "no packages found in the final stage"
+mapfile -t packages < <(packages_of_image)
+((${#packages[@]} > 0)) || fail "no packages found"
 
-known=$(apt-cache show --no-all-versions "${build_packages[@]}" "${runtime_packages[@]}" 2>/dev/null |
+known=$(apt-cache show --no-all-versions "${packages[@]}" 2>/dev/null |
   sed -nE 's/^Package: //p' || true)
-for package in "${build_packages[@]}" "${runtime_packages[@]}"; do
+for package in "${packages[@]}"; do
   grep -qxF "$package" <<<"$known" || fail "no package $package in apt"
-done
-for package in "${build_packages[@]}"; do
   grep -qE "(^| )${package//+/\\+}( |$)" "$root/scripts/install-deps.sh" ||
     fail "$package is in the Dockerfile but not in scripts/install-deps.sh"
 done
@@ -60,30 +57,21 @@ while read -r folder; do
   instructions | grep -qE "^COPY $folder/? " || fail "CMakeLists.txt needs $folder/, which the Dockerfile does not copy"
 done < <(sed -nE 's/^add_subdirectory\(([a-z]+)\)/\1/p' "$root/CMakeLists.txt")
 
-if [[ -x $program ]]; then
-  # A library is there when its package is listed, comes along as a dependency, or is part of every Debian.
-  provided=$(
-    printf '%s\n' "${runtime_packages[@]}"
-    apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
-      --installed "${runtime_packages[@]}" | sed -nE 's/^(\w[^ :]*)(:.*)?$/\1/p'
-    dpkg-query --show --showformat='${Package} ${Essential}\n' | awk '$2 == "yes" { print $1 }'
-  )
-  mapfile -t libraries < <(ldd "$program" | sed -nE 's/.*=> (\/[^ ]+) .*/\1/p')
-  # With a merged /usr, dpkg may know a file with /usr or without: ask for both, and compare without.
-  owners=$(printf '%s\n' "${libraries[@]#/usr}" "${libraries[@]/#\/lib/\/usr\/lib}" | sort -u |
-    xargs dpkg -S 2>/dev/null | sed -E 's/^([^:]+)(:[^:]+)?: (\/usr)?(.*)/\4 \1/' || true)
-  for library in "${libraries[@]#/usr}"; do
-    owner=$(awk -v library="$library" '$1 == library { print $2; exit }' <<<"$owners")
-    if [[ -z $owner ]]; then
-      fail "no package owns $library"
-    elif ! grep -qxF "$owner" <<<"$provided"; then
-      fail "$library is in $owner, which the final stage does not install"
-    fi
-  done
-  ldd "$program" | grep "not found" && fail "libraries are missing here"
-else
+version=$(sed -nE 's/^project\(octavo VERSION ([0-9.]+) .*/\1/p' "$root/CMakeLists.txt")
+instructions | grep -qF "org.opencontainers.image.version=\"$version\"" || fail "the label of the version is not $version"
+
+if [[ ! -x $program ]]; then
   fail "no program at $program: build it first, or name it"
+elif ((EUID == 0)); then
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+  "$root/scripts/image-root.sh" "$program" "$folder/image"
+  found=$(chroot "$folder/image" /usr/bin/octavo version) || fail "the program does not run with the files of the image"
+  [[ $found == "octavo $version" ]] || fail "the program in the image says: $found"
+  [[ $(stat -c '%u:%g %a' "$folder/image/data") == "5984:0 770" ]] || fail "/data does not belong to the user of the image"
+else
+  echo "Not root: the files of the image are not tried."
 fi
 
 ((failures == 0)) || exit 1
-echo "The Dockerfile's packages, sources and libraries are in order."
+echo "The Dockerfile's packages, sources and files are in order."
