@@ -52,7 +52,7 @@ std::expected<std::string, std::string> read_secret(const std::filesystem::path&
   return content;
 }
 
-std::string secret_file_variable(std::string_view variable) {
+std::string file_variable_of(std::string_view variable) {
   return std::string(variable) + "_FILE";
 }
 std::string secret_file_flag(const Setting& setting) {
@@ -224,8 +224,8 @@ std::vector<Source> sources_in(const Environment& environment, const Setting& se
         found != environment.end() && !found->second.empty() && !is_kubernetes_service_link(variable, found->second)) {
       sources.push_back({found->first, found->second});
     }
-    if (!setting.secret) continue;
-    if (const auto found = environment.find(secret_file_variable(variable));
+    if (!setting.file_variable) continue;
+    if (const auto found = environment.find(file_variable_of(variable));
         found != environment.end() && !found->second.empty()) {
       sources.push_back({found->first, found->second, true});
     }
@@ -253,7 +253,7 @@ Applied refuse_unknown_variables(const Environment& environment) {
   for (const auto& setting : setting_table()) {
     if (setting.type == ValueType::table) continue;
     known.push_back(setting.environment_variable());
-    if (setting.secret) known.push_back(secret_file_variable(known.back()));
+    if (setting.file_variable) known.push_back(file_variable_of(known.back()));
   }
   for (const auto& [name, value] : environment) {
     if (!name.starts_with("OCTAVO_") || std::ranges::find(known, name) != known.end()) continue;

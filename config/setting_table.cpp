@@ -84,6 +84,7 @@ Setting table(std::string_view section, Member member, std::string_view descript
 
 Setting secret(Setting setting, std::string_view couchdb_variable = "") {
   setting.secret = true;
+  setting.file_variable = true;
   setting.couchdb_variable = couchdb_variable;
   return setting;
 }
@@ -96,6 +97,7 @@ Setting not_in_file(Setting setting) {
 Setting admin_user() {
   auto setting = not_in_file(text("auth", "admin_user", &Draft::admin_user, "Name of one more admin"));
   setting.couchdb_variable = "COUCHDB_USER";
+  setting.file_variable = true;
   return setting;
 }
 

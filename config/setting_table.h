@@ -45,6 +45,7 @@ struct Setting {
   std::vector<std::string_view> choices = {};
 
   bool secret = false;                     ///< masked when printed; can also be read from a file
+  bool file_variable = false;              ///< its variable followed by _FILE may name a file that has the value
   bool in_file = true;                     ///< false: only in environment and flags
   std::string_view couchdb_variable = "";  ///< its name in CouchDB's container image
 

@@ -169,6 +169,17 @@ TEST_CASE("a secret is read from a file without the newline at its end") {
   CHECK(settings->admins.at("ann") == "two words ");
 }
 
+TEST_CASE("the name of the admin is read from a file, as in CouchDB's image") {
+  const TemporaryFile name("ann\n", "name");
+  const TemporaryFile secret("hunter2", "secret");
+  const auto settings =
+      load(std::nullopt, {{"COUCHDB_USER_FILE", name.string()}, {"COUCHDB_PASSWORD_FILE", secret.string()}}, {});
+  REQUIRE(settings);
+  CHECK(settings->admins.at("ann") == "hunter2");
+  CHECK(error_with({{"COUCHDB_USER", "ann"}, {"COUCHDB_USER_FILE", name.string()}}) ==
+        "COUCHDB_USER and COUCHDB_USER_FILE are both set: keep one");
+}
+
 TEST_CASE("only one newline is taken off a secret file") {
   const TemporaryFile secret("salt\n\n", "secret");
   const auto settings = load(std::nullopt, {{"OCTAVO_COOKIE_SECRET_FILE", secret.string()}}, {});
@@ -297,7 +308,7 @@ TEST_CASE("an unknown variable is an error with a suggestion") {
         "unknown environment variable OCTAVO_DURABILITY; did you mean \"OCTAVO_STORAGE_DURABILITY\"?");
 }
 
-TEST_CASE("only a secret can be read from a file") {
+TEST_CASE("only a credential can be read from a file") {
   CHECK_THAT(error_with({{"OCTAVO_PORT_FILE", "/x"}}), Contains("unknown environment variable OCTAVO_PORT_FILE"));
 }
 
