@@ -21,6 +21,7 @@
 #include "config/value_text.h"
 #include "config/version.h"
 #include "server/commands/completion_scripts.h"
+#include "server/process/address_file.h"
 
 namespace octavo::server {
 
@@ -195,8 +196,9 @@ class Arguments {
     add_option(*health_, "--timeout", "DURATION", "How long to wait for the answer (5s)", health_timeout_);
     add_config_option(*health_);
     health_->footer(
-        "\nWithout --url, the address is taken from the configuration file and the OCTAVO_ variables, as `serve` "
-        "does.");
+        "\nWithout --url, the address is the one that the running server has written into its data folder, or the one "
+        "in "
+        "the configuration file and the OCTAVO_ variables.");
   }
 
   void add_check() {
@@ -279,19 +281,16 @@ class Arguments {
     }
     auto settings = config::read_settings(config_file(environment), environment, {});
     if (!settings) return settings_error(settings.error());
-    if (settings->port == 0)
+    // The running server knows best: flags may have set its port.
+    if (auto url = AddressFile::read(settings->data_dir)) {
+      command.health_url = *std::move(url);
+    } else if (settings->port == 0) {
       return usage_error("the configured port is 0, so the real one is unknown: give --url", "health");
-    command.health_url = local_url(*settings);
+    } else {
+      command.health_url = local_url(*settings, settings->port);
+    }
     command.settings = std::move(*settings);
     return command;
-  }
-
-  static std::string local_url(const config::Settings& settings) {
-    auto address = settings.bind;
-    if (address == "0.0.0.0") address = "127.0.0.1";
-    if (address == "::") address = "::1";
-    if (address.find(':') != std::string::npos) address = "[" + address + "]";
-    return fmt::format("{}://{}:{}/_up", settings.tls_certificate.empty() ? "http" : "https", address, settings.port);
   }
 
   Result check(const config::Environment& environment) const {

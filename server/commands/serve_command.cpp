@@ -27,6 +27,7 @@
 #include "server/connection/descriptor_budget.h"
 #include "server/listen/http_server.h"
 #include "server/process/access_log.h"
+#include "server/process/address_file.h"
 #include "server/process/lifecycle.h"
 #include "server/process/logging.h"
 #include "server/process/memory_budget.h"
@@ -201,6 +202,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
     }
   }
   server.start();
+  const AddressFile announced(settings.data_dir, local_url(settings, server.port()));
 
   const auto ready_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started).count();

@@ -6,11 +6,13 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { binary, expectStatus, patience, Server } from '../harness.mjs';
 
-function run(...args) {
+function runWith(variables, ...args) {
   return new Promise((resolve) =>
-    execFile(binary, args, { timeout: 20_000 * patience, env: { PATH: process.env.PATH } }, (error, stdout, stderr) =>
+    execFile(binary, args, { timeout: 20_000 * patience, env: { PATH: process.env.PATH, ...variables } }, (error, stdout, stderr) =>
       resolve({ code: error ? error.code : 0, stdout, stderr })));
 }
+
+const run = (...args) => runWith({}, ...args);
 
 /// A folder that is gone when the test is over, however it ends.
 function folderFor(testContext) {
@@ -41,6 +43,17 @@ describe('the octavo program', () => {
     assert.equal(good.code, 0, good.stderr);
     const bad = await run('health', '--url', `${server.url}/_up`);
     assert.equal(bad.code, 1);
+  });
+
+  test('health knows the port of the server that uses the data folder, until the server stops', async (t) => {
+    const server = await Server.startFor(t);
+    const good = await runWith({ OCTAVO_DATA_DIR: server.dataDir, OCTAVO_PORT: '1' }, 'health');
+    await server.stop({ keepFolder: true });
+    assert.equal(good.code, 0, good.stderr);
+    const bad = await runWith({ OCTAVO_DATA_DIR: server.dataDir, OCTAVO_PORT: '1' }, 'health');
+    server.removeFolder();
+    assert.equal(bad.code, 1);
+    assert.match(bad.stderr, /^No answer from http:\/\/127\.0\.0\.1:1\/_up: Connection refused\.$/m);
   });
 
   test('check finds a sound folder sound', async (t) => {
