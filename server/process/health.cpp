@@ -14,6 +14,7 @@
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/system/system_error.hpp>
 #include <boost/url/parse.hpp>
 #include <fmt/format.h>
 
@@ -89,6 +90,9 @@ Expected<void> check_health(const std::string& url, std::chrono::milliseconds ti
   if (failure) {
     try {
       std::rethrow_exception(failure);
+    } catch (const boost::system::system_error& error) {
+      // Without where in the program it happened, which what() contains.
+      return fail(ErrorCode::io_failure, fmt::format("No answer from {}: {}.", url, error.code().message()));
     } catch (const std::exception& error) {
       return fail(ErrorCode::io_failure, fmt::format("No answer from {}: {}.", url, error.what()));
     }
