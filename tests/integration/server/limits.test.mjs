@@ -228,11 +228,14 @@ describe('resources', () => {
 });
 
 describe('logs', () => {
-  test('each request is a line, in text', async (t) => {
+  test('each request is a line, in text, but for good answers to those who ask for the health', async (t) => {
     const server = await Server.startFor(t);
-    await server.get('/_up', { headers: { 'X-Couch-Request-ID': 'abcdef0123' } });
+    for (const probe of ['/_up', '/_ready']) expectStatus(await server.get(probe), 200);
+    await server.get('/', { headers: { 'X-Couch-Request-ID': 'abcdef0123' } });
     await server.get('/nowhere');
     await eventually(() => server.lines.some((line) => line.includes('/nowhere') && line.includes('404')));
+    await eventually(() => server.lines.some((line) => line.includes(' access abcdef0123 ')));
+    assert.ok(!server.lines.some((line) => line.includes(' access ') && /_up|_ready/.test(line)));
     await server.stop();
   });
 
