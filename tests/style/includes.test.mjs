@@ -177,6 +177,13 @@ test('the members of a class are defined in its folder', () => {
   assert.deepEqual(elsewhere, []);
 });
 
+// What the machine has is not what the process may use: a container may have a part of it.
+test('only base/machine asks for the processors of the machine', () => {
+  const asking = sources.filter((file) => folderOf(file) !== 'base/machine' &&
+    /hardware_concurrency|_SC_NPROCESSORS|_SC_PHYS_PAGES|get_nprocs/.test(textOf.get(file)));
+  assert.deepEqual(asking, []);
+});
+
 test('the product includes no test', () => {
   const tests = includes.filter(({ included }) => included.startsWith('tests/') || included.includes('catch2'));
   assert.deepEqual(tests.map(say), []);
