@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,47 +22,61 @@ struct ReplacedLimits {
 /// until a compaction. For readers only. No feed, index or other partition depends on it.
 ///
 /// Format (log of replaced revisions):
-///   replaced   sequence:u64be → version:u8 flags:u8 time_s:u48 previous:varint total:varint
-///                               [body: revision id:sized body]
+///   replaced   first sequence:u64be → version:u8 time_s:u48 total:u64 entry*
+///   entry := bytes:varint sequence:varint previous:varint flags:u8 [body: revision id:sized body]
 ///   flags := 1 body: the revision that the edit with this sequence replaced; absent if the document moved in the feed
 ///              and kept its winner
 ///            2 its hash is text
 ///
-/// `previous` is the document's sequence before that edit, at which an older row may be, so that the rows of a document
-/// are a list that begins at its present sequence. `total` sums the bytes of all rows so far, so that the difference
-/// of the last and the first row tells how many bytes the log has.
+/// A row has the entries of one group of writes, in ascending order, or a part of them: LMDB appends and removes one
+/// large row at less cost than many small ones. `bytes` is the size of the rest of the entry. `previous` is the
+/// document's sequence before the edit, at which an older entry may be, so that the entries of a document are a list
+/// that begins at its present sequence. `total` sums the bytes of all rows so far, so that the difference of the last
+/// and the first row tells how many bytes the log has.
 namespace replaced_log {
 
-struct Row {
+struct Entry {
   Sequence sequence = 0;
   Sequence previous = 0;
-  std::int64_t time_s = 0;  ///< of the edit
-  std::uint64_t total = 0;
   std::optional<Revision> revision;  ///< nullopt: the winner was not replaced
   std::string_view id;
   std::string_view body;
 };
 
-Expected<Row> decode(std::string_view key, std::string_view record);
+/// A row as stored.
+struct Row {
+  std::int64_t time_s = 0;  ///< of the group
+  std::uint64_t total = 0;
+  std::string_view entries;
+};
+Expected<Row> decode(std::string_view record);
+/// Takes the first entry off `entries`, which is not empty.
+Expected<Entry> next_entry(std::string_view& entries);
 
-/// Adds rows, and removes the oldest, in one group of writes.
+/// Adds the entries of a group of writes, and removes the oldest rows. Writes to the store in finish() alone.
 class Writer {
  public:
   Writer(WriteTransaction& transaction, Tree log) : transaction_(transaction), log_(log) {}
 
-  /// `row.total` is set here. Sequences ascend. Two tree writes at most.
-  Expected<void> append(Row row);
-  /// Removes the rows of a document that is purged; `sequence`: its last one.
-  Expected<void> erase_of(Sequence sequence, std::string_view id);
-  /// Removes rows beyond the limits, but not many more than were appended, so that no group has to wait for a long
-  /// clean-up. Must be the last call.
-  Expected<void> trim(const ReplacedLimits& limits, std::int64_t now_s, std::uint64_t document_bytes);
+  /// Sequences ascend.
+  void append(const Entry& entry);
+  std::size_t entries() const { return ends_.size(); }
+  /// Takes back the entries from number `count` on, of edits that were undone.
+  void cut(std::size_t count);
+  /// Removes the bodies of a document that is purged; `sequence`: its last one. Not for edits that may be undone.
+  Expected<void> erase_of(Sequence sequence, std::string_view id, std::int64_t now_s);
+  /// Must be the last call. Removes rows beyond the limits, but not much more than was added, so that no group has to
+  /// wait for a long clean-up.
+  Expected<void> finish(const ReplacedLimits& limits, std::int64_t now_s, std::uint64_t document_bytes);
 
  private:
+  Expected<void> put_rows(std::int64_t now_s);
+
   WriteTransaction& transaction_;
   Tree log_;
-  std::optional<std::uint64_t> total_;  ///< of the last row; nullopt: not read yet
-  std::size_t appended_ = 0;
+  std::string pending_;              ///< encoded entries
+  std::vector<std::size_t> ends_;    ///< of each in pending_
+  std::vector<Sequence> sequences_;  ///< of each
 };
 
 /// Removes the oldest rows, at most `rows_max`. True: there are more.

@@ -127,7 +127,7 @@ Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& reques
   }
   if (purged.empty()) return purged;
   ++counters_.purge_count;
-  OCTAVO_TRY_VOID(replaced_.erase_of(before.document.sequence, request.id));
+  OCTAVO_TRY_VOID(replaced_.erase_of(before.document.sequence, request.id, environment_.now_s));
   // remove_all and place_leaf_bodies treat the purged leaves as no longer leaves.
   OCTAVO_TRY(const Sequence sequence, store(request.id, request.partition_key, before, after, {}, std::nullopt, {}));
   const std::string_view gone = after.empty() ? std::string_view(request.id) : std::string_view();

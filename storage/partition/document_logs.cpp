@@ -44,21 +44,20 @@ Expected<void> DocumentWriter::log_versions(std::string_view id, const Before& b
   return VersionLog::append(transaction_, tree(PartitionTree::meta), row);
 }
 
-Expected<void> DocumentWriter::keep_replaced(const Before& before, const RevisionTree& after, Sequence sequence) {
-  if (!before.exists || environment_.replaced.kept_s == 0) return {};
-  replaced_log::Row row;
-  row.sequence = sequence;
-  row.previous = before.document.sequence;
-  row.time_s = environment_.now_s;
+void DocumentWriter::keep_replaced(const Before& before, const RevisionTree& after, Sequence sequence) {
+  if (!before.exists || environment_.replaced.kept_s == 0) return;
+  replaced_log::Entry entry;
+  entry.sequence = sequence;
+  entry.previous = before.document.sequence;
   // What has expired is not shown again.
   const bool expired = !before.live && !before.document.deleted;
   const RevisionTree::Node* former = after.find(before.document.revision);
   if (!expired && (former == nullptr || !former->leaf)) {
-    row.revision = before.document.revision;
-    row.id = before.document.id;
-    row.body = before.document.body;
+    entry.revision = before.document.revision;
+    entry.id = before.document.id;
+    entry.body = before.document.body;
   }
-  return replaced_.append(row);
+  replaced_.append(entry);
 }
 
 }  // namespace octavo::storage

@@ -100,6 +100,7 @@ Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body
   OCTAVO_ASSERT(!former_partitions_);
   const PartitionCounters counters = counters_;
   const bool design_documents_changed = design_documents_changed_;
+  const std::size_t replaced = replaced_.entries();
   former_partitions_.emplace();
   bool kept = false;
   OCTAVO_TRY_VOID(transaction_.nested([&]() -> Expected<bool> {
@@ -112,6 +113,7 @@ Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body
   const Sequence last = counters_.last_sequence;
   counters_ = counters;
   counters_.last_sequence = last;
+  replaced_.cut(replaced);
   for (const auto& [partition_key, statistics] : former) partitions_[partition_key] = statistics;
   design_documents_changed_ = design_documents_changed;
   return {};
@@ -305,7 +307,7 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
     const FeedRow row{sequence, id, winner->revision, winner->deleted, document.has_conflicts};
     OCTAVO_TRY_VOID(move_in_feed(partition_key, before, &row));
     OCTAVO_TRY_VOID(count(id, partition_key, before, &document));
-    OCTAVO_TRY_VOID(keep_replaced(before, after, sequence));
+    keep_replaced(before, after, sequence);
     stored = document;
     if (!document.deleted) {
       change.after = body;
@@ -356,7 +358,7 @@ Expected<void> DocumentWriter::finish() {
     OCTAVO_TRY_VOID(
         long_key::put(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key), record_));
   }
-  OCTAVO_TRY_VOID(replaced_.trim(environment_.replaced, environment_.now_s, counters_.documents.external_bytes));
+  OCTAVO_TRY_VOID(replaced_.finish(environment_.replaced, environment_.now_s, counters_.documents.external_bytes));
   if (environment_.expiry.rule() != nullptr) {
     OCTAVO_TRY_VOID(ExpirySchedule::end_group(transaction_, tree(PartitionTree::meta), counters_.last_sequence));
   }

@@ -123,7 +123,7 @@ class DocumentWriter {
   Expected<void> log_versions(std::string_view id, const Before& before, const std::optional<DocumentView>& after,
                               Sequence sequence, Sequence expired_at);
   /// Keeps the winner before an edit, which has this sequence, if the edit made it an inner node of the revision tree.
-  Expected<void> keep_replaced(const Before& before, const RevisionTree& after, Sequence sequence);
+  void keep_replaced(const Before& before, const RevisionTree& after, Sequence sequence);
   Sequence next_sequence();
 
   WriteTransaction& transaction_;

@@ -145,15 +145,29 @@ class PartitionChecker {
 
   void check_replaced() {
     std::uint64_t total = 0;
+    Sequence last = 0;
     Cursor cursor(transaction_, tree(PartitionTree::replaced));
     for (auto found = cursor.first(); found; found = cursor.next()) {
-      const auto row = replaced_log::decode(found->key, found->value);
-      if (!row) {
-        report_.add("replaced: " + row.error().reason);
+      const auto problem = [&](std::string_view text) {
+        report_.add(fmt::format("replaced {}: {}", read_key_u64(found->key), text));
+      };
+      auto row = replaced_log::decode(found->value);
+      if (!row || row->entries.empty()) {
+        problem("the row is damaged");
         continue;
       }
-      if (row->total < total) report_.add(fmt::format("replaced {}: its sum of bytes is too small", row->sequence));
+      if (row->total < total) problem("its sum of bytes is too small");
       total = row->total;
+      bool first = true;
+      while (!row->entries.empty()) {
+        const auto entry = replaced_log::next_entry(row->entries);
+        if (!entry || entry->sequence <= last || (first && entry->sequence != read_key_u64(found->key))) {
+          problem("an entry is damaged");
+          break;
+        }
+        last = entry->sequence;
+        first = false;
+      }
     }
   }
 

@@ -112,7 +112,7 @@ void PhysicalPartition::trim_versions(std::int64_t before_s, std::size_t rows_ma
 }
 
 Expected<void> PhysicalPartition::drop_replaced(const std::function<bool()>& stopped) {
-  constexpr std::size_t rows_per_group = 1'000;
+  constexpr std::size_t rows_per_group = 100;
   while (!stopped()) {
     // Shared: it is used until the call that keeps it returns, perhaps after this thread has the result.
     const auto promise = std::make_shared<std::promise<Expected<bool>>>();

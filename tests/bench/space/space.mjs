@@ -1,0 +1,166 @@
+// What deleted and updated documents leave on the disk, and what a long history costs an update.
+//
+//   OCTAVO_BINARY=build/octavo node tests/bench/space/space.mjs rounds [--documents 10000] [--rounds 6]
+//   … space.mjs ttl                 the same, but the documents expire instead of being deleted
+//   … space.mjs histories [--documents 200] [--lengths 100,1000,5000]
+//   … space.mjs replaced            updates with and without keeping replaced revisions, in turns
+//   … space.mjs steady [--documents 20000] [--edits 1000000]   updates, deletions and insertions in equal shares
+//
+// Prints Markdown. Rates depend on the machine; compare those of one run.
+import fs from 'node:fs';
+import path from 'node:path';
+import { eventually, expectStatus, Server } from '../../integration/harness.mjs';
+
+const [what, ...rest] = process.argv.slice(2);
+const options = { documents: undefined, rounds: 6, lengths: '100,1000,5000', edits: 1_000_000 };
+for (let i = 0; i < rest.length; i += 2) options[rest[i].slice(2)] = rest[i + 1];
+const number = (name, otherwise) => Number(options[name] ?? otherwise);
+
+const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+const table = (...rows) => { for (const row of rows) console.log(`| ${row.join(' | ')} |`); };
+const head = (...names) => table(names, names.map(() => '---:'));
+
+function bytesIn(folder) {
+  return fs.readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {
+    const file = path.join(folder, entry.name);
+    return sum + (entry.isDirectory() ? bytesIn(file) : entry.name === 'data.mdb' ? fs.statSync(file).blocks * 512 : 0);
+  }, 0);
+}
+
+const onDisk = (server) => bytesIn(path.join(server.dataDir, 'databases'));
+const sizes = async (server, db) => expectStatus(await server.get(`/${db}`), 200).sizes;
+
+async function bulk(server, db, docs) {
+  const rows = expectStatus(await server.post(`/${db}/_bulk_docs`, { docs }), 201);
+  const refused = rows.find((row) => row.error);
+  if (refused) throw new Error(JSON.stringify(refused));
+  return rows;
+}
+
+async function compact(server, db) {
+  expectStatus(await server.post(`/${db}/_compact`, {}), 202);
+  await eventually(async () => (await server.get(`/${db}`)).body.compact_running === false, 600_000);
+}
+
+async function rounds(server, expire) {
+  const documents = number('documents', 10_000);
+  const batch = 1_000;
+  expectStatus(await server.put('/rounds'), 201);
+  if (expire) expectStatus(await server.put('/rounds/_properties', { ttl: 1 }), 200);
+  head('round', 'on disk, MB', 'active, MB');
+  for (let round = 1; round <= number('rounds'); ++round) {
+    const written = [];
+    for (let i = 0; i < documents; i += batch) {
+      const docs = Array.from({ length: batch }, (_, k) => ({
+        _id: `${round}-${String(i + k).padStart(8, '0')}`, text: 'x'.repeat(1000),
+      }));
+      written.push(...await bulk(server, 'rounds', docs));
+    }
+    if (expire) {
+      const deleted = round * documents;
+      await eventually(async () => (await server.get('/rounds')).body.doc_del_count === deleted, 600_000);
+    } else {
+      for (let i = 0; i < documents; i += batch) {
+        await bulk(server, 'rounds', written.slice(i, i + batch).map(({ id, rev }) => ({ _id: id, _rev: rev, _deleted: true })));
+      }
+    }
+    table([round, megabytes(onDisk(server)), megabytes((await sizes(server, 'rounds')).active)]);
+  }
+  await compact(server, 'rounds');
+  table(['compacted', megabytes(onDisk(server)), megabytes((await sizes(server, 'rounds')).active)]);
+}
+
+async function histories(server) {
+  const documents = number('documents', 200);
+  const updates = 20_000;  // measured, at each length
+  expectStatus(await server.put('/histories'), 201);
+  let docs = Array.from({ length: documents }, (_, i) => ({ _id: `d${i}`, n: 0 }));
+  const edit = async () => {
+    const rows = await bulk(server, 'histories', docs);
+    docs = rows.map(({ id, rev }, i) => ({ _id: id, _rev: rev, n: docs[i].n + 1 }));
+  };
+  head('revisions', 'updates/s', 'bytes per document');
+  let length = 0;
+  for (const wanted of options.lengths.split(',').map(Number)) {
+    for (; length < wanted; ++length) await edit();
+    const begun = Date.now();
+    const edits = Math.ceil(updates / documents);
+    for (let i = 0; i < edits; ++i, ++length) await edit();
+    const rate = (edits * documents * 1000) / (Date.now() - begun);
+    await compact(server, 'histories');
+    table([wanted, rate.toFixed(0), ((await sizes(server, 'histories')).active / documents).toFixed(0)]);
+  }
+}
+
+async function replaced() {
+  const keeping = await Server.start();
+  const not = await Server.start({ config: '[database]\nreplaced_kept = "0s"\n' });
+  const documents = number('documents', 2_000);
+  head('run', 'updates/s, kept', 'updates/s, not kept', 'ratio');
+  const state = new Map();
+  for (const server of [keeping, not]) {
+    expectStatus(await server.put('/replaced'), 201);
+    const docs = Array.from({ length: documents }, (_, i) => ({ _id: `d${i}`, text: 'x'.repeat(300) }));
+    state.set(server, await bulk(server, 'replaced', docs));
+  }
+  const rate = async (server) => {
+    const begun = Date.now();
+    for (let i = 0; i < 10; ++i) {
+      const docs = state.get(server).map(({ id, rev }) => ({ _id: id, _rev: rev, text: 'y'.repeat(300), i }));
+      state.set(server, await bulk(server, 'replaced', docs));
+    }
+    return (10 * documents * 1000) / (Date.now() - begun);
+  };
+  for (let run = 1; run <= 8; ++run) {
+    const [a, b] = [await rate(keeping), await rate(not)];
+    table([run, a.toFixed(0), b.toFixed(0), (a / b).toFixed(2)]);
+  }
+  await keeping.stop();
+  await not.stop();
+}
+
+async function steady(server) {
+  const documents = number('documents', 20_000);
+  const edits = number('edits');
+  expectStatus(await server.put('/steady'), 201);
+  const text = () => 'x'.repeat(100 + Math.floor(Math.random() * 400));
+  let live = [];
+  for (let i = 0; i < documents; i += 1000) {
+    const docs = Array.from({ length: 1000 }, (_, k) => ({ _id: `first-${i + k}`, text: text() }));
+    live.push(...await bulk(server, 'steady', docs));
+  }
+  let next = 0;
+  head('edits', 'on disk, MB', 'active, MB');
+  const step = Math.ceil(edits / 10);
+  for (let done = 0, shown = 0; done < edits;) {
+    // A third each: updates, deletions, insertions.
+    for (let i = 0; i < 600; ++i) {
+      const at = i + Math.floor(Math.random() * (live.length - i));
+      [live[i], live[at]] = [live[at], live[i]];
+    }
+    const [updated, deleted] = [live.slice(0, 300), live.slice(300, 600)];
+    const rows = await bulk(server, 'steady', [
+      ...updated.map(({ id, rev }) => ({ _id: id, _rev: rev, text: text() })),
+      ...deleted.map(({ id, rev }) => ({ _id: id, _rev: rev, _deleted: true })),
+      ...deleted.map(() => ({ _id: `next-${next++}`, text: text() })),
+    ]);
+    live = [...rows.slice(0, 300), ...rows.slice(600), ...live.slice(600)];
+    done += rows.length;
+    if (done < shown + step && done < edits) continue;
+    shown = done;
+    table([done, megabytes(onDisk(server)), megabytes((await sizes(server, 'steady')).active)]);
+  }
+}
+
+if (what === 'replaced') {
+  await replaced();
+} else {
+  const programs = { rounds, ttl: (server) => rounds(server, true), histories, steady };
+  if (!(what in programs)) throw new Error(`space.mjs ${Object.keys(programs).join('|')}|replaced`);
+  const server = await Server.start();
+  try {
+    await programs[what](server);
+  } finally {
+    await server.stop();
+  }
+}
