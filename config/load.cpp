@@ -101,6 +101,7 @@ class FileReader {
       if (auto applied = apply_value(*setting, node); !applied) {
         return error(node.source(), fmt::format("{}: {}", full_name, applied.error()));
       }
+      record(full_name, node);
     }
     return {};
   }
@@ -113,6 +114,7 @@ class FileReader {
         return error(node.source(), fmt::format("{}: {}: expected a string", setting.section, quote(key.str())));
       }
       entries[std::string(key.str())] = value->get();
+      record(fmt::format("{}.{}", setting.section, key.str()), node);
     }
     return {};
   }
@@ -150,6 +152,10 @@ class FileReader {
     }
     return Failure(
         fmt::format("expected {}, found {}", expectation(setting), setting.secret ? "something else" : describe(node)));
+  }
+
+  void record(std::string name, const toml::node& node) {
+    draft_.sources.by_name[std::move(name)] = fmt::format("{}:{}", name_, node.source().begin.line);
   }
 
   static std::string describe(const toml::node& node) {
@@ -276,6 +282,7 @@ Applied apply_environment(Draft& draft, const Environment& environment) {
       return Failure(fmt::format("{} and {} are both set: keep one", sources[0].name, sources[1].name));
     }
     if (auto applied = apply_source(draft, setting, sources.front()); !applied) return applied;
+    draft.sources.by_name[setting.toml_name()] = sources.front().name;
   }
   return refuse_unknown_variables(environment);
 }
@@ -317,6 +324,7 @@ Applied apply_flags(Draft& draft, const Flags& flags) {
       for (const auto& part : sources) source.value += part.value + ',';
     }
     if (auto applied = apply_source(draft, setting, source); !applied) return applied;
+    draft.sources.by_name[setting.toml_name()] = source.name;
   }
   return {};
 }
@@ -329,7 +337,11 @@ std::expected<Settings, std::string> finish(Draft draft) {
                        : "an admin password is set but no admin user: set OCTAVO_ADMIN_USER or COUCHDB_USER, or give "
                          "--admin-user");
   }
-  if (!draft.admin_user.empty()) draft.admins[draft.admin_user] = draft.admin_password;
+  if (!draft.admin_user.empty()) {
+    draft.admins[draft.admin_user] = draft.admin_password;
+    auto& sources = draft.sources.by_name;
+    sources["admins." + draft.admin_user] = sources["auth.admin_user"];
+  }
   return static_cast<Settings&&>(std::move(draft));
 }
 

@@ -53,9 +53,13 @@ OCTAVO_HTTP_IDLE_TIMEOUT=2m`.
   the file's end is not part of the secret. A flag that holds the secret itself can be seen in the list of processes.
 - An address that other machines can reach needs an admin, or `--allow-public-without-auth`.
 - A boolean flag needs no value: `--cors-enabled`, `--log-access=false`.
-- **SIGHUP** makes a running server read its configuration again, from the same file and with the same arguments: the TLS
-  certificate and key (new connections get them), the admins and `log.level` change at once, everything else at the next
-  start. A configuration or certificate that cannot be used changes nothing; the log says what is wrong with it.
+- **SIGHUP**, or `POST /_node/_local/_config/_reload`, makes a running server read its configuration again, from the same
+  file and with the same arguments: the TLS certificate and key (new connections get them), the admins and the settings
+  marked ↻ change at once, everything else at the next start. A configuration or certificate that cannot be used changes
+  nothing; the log says what is wrong with it.
+- **At run time**, admins set and delete the settings marked ↻, and other admins, by
+  `PUT /_node/_local/_config/{section}/{key}` ([couchdb.md](couchdb.md#configuration)). Such values are kept in the data
+  folder. File, environment and flags are stronger: what one of them says cannot be changed in this way.
 )";
 
 std::string table_code(std::string_view text) {
@@ -89,9 +93,10 @@ std::string row_of(const Setting& setting) {
   std::string key;
   if (setting.in_file) key = setting.type == ValueType::table ? "*name*" : table_code(setting.key);
   const auto allowed = allowed_values(setting);
-  return fmt::format("| {}{} | {} | {} | {} | {} | {} | {} |\n", key, setting.secret ? " 🔒" : "",
-                     variables_of(setting), table_code(setting.flag()), type_name(setting.type), default_of(setting),
-                     setting.type == ValueType::boolean ? "" : allowed, escape_pipes(setting.description));
+  return fmt::format("| {}{}{} | {} | {} | {} | {} | {} | {} |\n", key, setting.secret ? " 🔒" : "",
+                     setting.at_run_time ? " ↻" : "", variables_of(setting), table_code(setting.flag()),
+                     type_name(setting.type), default_of(setting), setting.type == ValueType::boolean ? "" : allowed,
+                     escape_pipes(setting.description));
 }
 
 }  // namespace

@@ -89,6 +89,11 @@ Setting secret(Setting setting, std::string_view couchdb_variable = "") {
   return setting;
 }
 
+Setting live(Setting setting) {
+  setting.at_run_time = true;
+  return setting;
+}
+
 Setting not_in_file(Setting setting) {
   setting.in_file = false;
   return setting;
@@ -107,17 +112,18 @@ std::vector<Setting> make_table() {
       text("server", "bind", &Draft::bind, "IP address to listen on; `0.0.0.0` or `::` for every interface"),
       number("server", "port", &Draft::port, {0, 65'535},
              "TCP port to listen on; 0 = any free one, see the READY line"),
-      list("server", "allowed_hosts", &Draft::allowed_hosts,
-           "Names, such as `db.example.com`, under which a server without admins may be asked; addresses, `localhost` "
-           "and names without a dot always may"),
+      live(list(
+          "server", "allowed_hosts", &Draft::allowed_hosts,
+          "Names, such as `db.example.com`, under which a server without admins may be asked; addresses, `localhost` "
+          "and names without a dot always may")),
       number("server", "io_threads", &Draft::io_threads, {0, 1'024},
              "Threads that serve connections; 0 = one per processor that may be used"),
       number("server", "worker_threads", &Draft::worker_threads, {0, 1'024},
              "Threads for scans and queries; 0 = one per processor that may be used"),
       number("server", "writer_threads", &Draft::writer_threads, {0, 1'024},
              "Threads that commit; they wait for the disk; 0 = two per processor"),
-      duration("server", "shutdown_timeout", &Draft::shutdown_timeout_ms, between(0ms, 1h),
-               "How long running requests may take to finish after SIGTERM"),
+      live(duration("server", "shutdown_timeout", &Draft::shutdown_timeout_ms, between(0ms, 1h),
+                    "How long running requests may take to finish after SIGTERM")),
 
       path("tls", "certificate", &Draft::tls_certificate, "PEM file, own certificate first; none = plain HTTP"),
       path("tls", "key", &Draft::tls_key, "PEM file with the certificate's private key"),
@@ -125,26 +131,27 @@ std::vector<Setting> make_table() {
       admin_user(),
       not_in_file(
           secret(text("auth", "admin_password", &Draft::admin_password, "Password of that admin"), "COUCHDB_PASSWORD")),
-      boolean("auth", "require_valid_user", &Draft::require_valid_user, "Refuse anonymous requests, but for `/_up`"),
-      boolean("auth", "admin_only_all_dbs", &Draft::admin_only_all_dbs,
-              "Only admins may list databases, by `_all_dbs` and `_dbs_info`; off: everyone may who gets past "
-              "`require_valid_user`"),
+      live(boolean("auth", "require_valid_user", &Draft::require_valid_user,
+                   "Refuse anonymous requests, but for `/_up`")),
+      live(boolean("auth", "admin_only_all_dbs", &Draft::admin_only_all_dbs,
+                   "Only admins may list databases, by `_all_dbs` and `_dbs_info`; off: everyone may who gets past "
+                   "`require_valid_user`")),
       boolean("auth", "allow_public_without_auth", &Draft::allow_public_without_auth,
               "Start on a public address although there is no admin: everybody may do everything"),
-      duration("auth", "session_timeout", &Draft::session_timeout_s, between(1s, 365 * 24h),
-               "How long a cookie session lives"),
-      secret(text("auth", "cookie_secret", &Draft::cookie_secret,
-                  "Signs cookie sessions; none = made at random and kept in the data folder"),
-             "COUCHDB_SECRET"),
+      live(duration("auth", "session_timeout", &Draft::session_timeout_s, between(1s, 365 * 24h),
+                    "How long a cookie session lives")),
+      live(secret(text("auth", "cookie_secret", &Draft::cookie_secret,
+                       "Signs cookie sessions; none = made at random and kept in the data folder"),
+                  "COUCHDB_SECRET")),
       list("auth", "jwt_required_claims", &Draft::jwt_required_claims,
            "Claims that a JWT must carry, such as `exp`, or `iss=https://login.example.com` for one value"),
       text("auth", "jwt_roles_claim_path", &Draft::jwt_roles_claim_path,
            "Where a JWT has its roles, such as `resource_access.app.roles`; none = `_couchdb.roles`"),
-      secret(text(
+      live(secret(text(
           "auth", "proxy_secret", &Draft::proxy_secret,
-          "Shared with a proxy that names the user in `X-Auth-CouchDB-UserName`, with a token made by this secret")),
-      number("auth", "pbkdf2_iterations", &Draft::pbkdf2_iterations, {1'000, 10'000'000},
-             "Work that goes into hashing a new password"),
+          "Shared with a proxy that names the user in `X-Auth-CouchDB-UserName`, with a token made by this secret"))),
+      live(number("auth", "pbkdf2_iterations", &Draft::pbkdf2_iterations, {1'000, 10'000'000},
+                  "Work that goes into hashing a new password")),
 
       table("admins", &Draft::admins, "Admin name = password"),
       table("jwt_keys", &Draft::jwt_keys,
@@ -161,75 +168,85 @@ std::vector<Setting> make_table() {
       secret(text("cosmos", "secondary_key", &Draft::cosmos_secondary_key,
                   "Second account key, so that keys can be changed one after the other")),
       secret(text("cosmos", "read_only_key", &Draft::cosmos_read_only_key, "Account key that may only read")),
-      size("cosmos", "item_bytes_max", &Draft::cosmos_item_bytes_max, {1 * KiB, 64 * MiB}, "Longest item; beyond: 413"),
+      live(size("cosmos", "item_bytes_max", &Draft::cosmos_item_bytes_max, {1 * KiB, 64 * MiB},
+                "Longest item; beyond: 413")),
 
-      size("http", "request_head_bytes_max", &Draft::request_head_bytes_max, {1 * KiB, 16 * MiB},
-           "Longest request line and headers; beyond: 431"),
-      size("http", "request_body_bytes_max", &Draft::request_body_bytes_max, {1 * KiB, 4 * GiB},
-           "Longest request body, after decompression; beyond: 413"),
-      number("http", "connections_max", &Draft::connections_max, {1, 1'000'000},
-             "Open connections; beyond: 503 with Retry-After"),
-      number("http", "requests_in_flight_max", &Draft::requests_in_flight_max, {1, 1'000'000},
-             "Requests being answered, idle feed followers aside; beyond: 503 with Retry-After"),
-      duration("http", "header_timeout", &Draft::header_timeout_ms, between(10ms, 1h),
-               "From a request's first byte to the end of its headers"),
-      duration("http", "body_timeout", &Draft::body_timeout_ms, between(10ms, 1h),
-               "Pause allowed inside a request body; all pauses together, if it comes slower than 500 bytes/s"),
-      duration("http", "idle_timeout", &Draft::idle_timeout_ms, between(10ms, 24h),
-               "Pause allowed between two requests of a connection"),
-      duration("http", "send_timeout", &Draft::send_timeout_ms, between(10ms, 1h),
-               "Pause allowed while a client reads a reply; all pauses together, if it reads slower than 500 bytes/s"),
-      size("http", "compression_bytes_min", &Draft::compression_bytes_min, {0, 1 * GiB},
-           "Replies shorter than this are never compressed"),
-      boolean("http", "decode_plus_to_space", &Draft::decode_plus_to_space,
-              "In paths of the CouchDB API, `+` is a space, as in CouchDB; off: it is itself"),
+      live(size("http", "request_head_bytes_max", &Draft::request_head_bytes_max, {1 * KiB, 16 * MiB},
+                "Longest request line and headers; beyond: 431")),
+      live(size("http", "request_body_bytes_max", &Draft::request_body_bytes_max, {1 * KiB, 4 * GiB},
+                "Longest request body, after decompression; beyond: 413")),
+      live(number("http", "connections_max", &Draft::connections_max, {1, 1'000'000},
+                  "Open connections; beyond: 503 with Retry-After")),
+      live(number("http", "requests_in_flight_max", &Draft::requests_in_flight_max, {1, 1'000'000},
+                  "Requests being answered, idle feed followers aside; beyond: 503 with Retry-After")),
+      live(duration("http", "header_timeout", &Draft::header_timeout_ms, between(10ms, 1h),
+                    "From a request's first byte to the end of its headers")),
+      live(duration("http", "body_timeout", &Draft::body_timeout_ms, between(10ms, 1h),
+                    "Pause allowed inside a request body; all pauses together, if it comes slower than 500 bytes/s")),
+      live(duration("http", "idle_timeout", &Draft::idle_timeout_ms, between(10ms, 24h),
+                    "Pause allowed between two requests of a connection")),
+      live(duration(
+          "http", "send_timeout", &Draft::send_timeout_ms, between(10ms, 1h),
+          "Pause allowed while a client reads a reply; all pauses together, if it reads slower than 500 bytes/s")),
+      live(size("http", "compression_bytes_min", &Draft::compression_bytes_min, {0, 1 * GiB},
+                "Replies shorter than this are never compressed")),
+      live(boolean("http", "decode_plus_to_space", &Draft::decode_plus_to_space,
+                   "In paths of the CouchDB API, `+` is a space, as in CouchDB; off: it is itself")),
 
-      boolean("cors", "enabled", &Draft::cors_enabled, "Answer browsers on other origins"),
-      list("cors", "origins", &Draft::cors_origins, "Origins allowed, such as `https://app.example.com`, or `*`"),
-      boolean("cors", "credentials", &Draft::cors_credentials, "Let those browsers send cookies and passwords"),
-      list("cors", "methods", &Draft::cors_methods, "Methods allowed"),
-      list("cors", "headers", &Draft::cors_headers, "Request headers allowed, beside the usual ones"),
-      duration("cors", "max_age", &Draft::cors_max_age_s, between(0s, 24h), "How long browsers may cache the answer"),
+      live(boolean("cors", "enabled", &Draft::cors_enabled, "Answer browsers on other origins")),
+      live(list("cors", "origins", &Draft::cors_origins, "Origins allowed, such as `https://app.example.com`, or `*`")),
+      live(boolean("cors", "credentials", &Draft::cors_credentials, "Let those browsers send cookies and passwords")),
+      live(list("cors", "methods", &Draft::cors_methods, "Methods allowed")),
+      live(list("cors", "headers", &Draft::cors_headers, "Request headers allowed, beside the usual ones")),
+      live(duration("cors", "max_age", &Draft::cors_max_age_s, between(0s, 24h),
+                    "How long browsers may cache the answer")),
 
-      number("database", "default_q", &Draft::default_q, {1, 1'024},
-             "Physical partitions of a new database whose request does not say `q`"),
-      number("database", "q_max", &Draft::q_max, {1, 1'024}, "Largest `q` that a request may ask for"),
-      size("database", "document_bytes_max", &Draft::document_bytes_max, {1 * KiB, 1 * GiB},
-           "Largest document, attachments aside; beyond: 413"),
+      live(number("database", "default_q", &Draft::default_q, {1, 1'024},
+                  "Physical partitions of a new database whose request does not say `q`")),
+      live(number("database", "q_max", &Draft::q_max, {1, 1'024}, "Largest `q` that a request may ask for")),
+      live(size("database", "document_bytes_max", &Draft::document_bytes_max, {1 * KiB, 1 * GiB},
+                "Largest document, attachments aside; beyond: 413")),
       size("database", "logical_partition_bytes_max", &Draft::logical_partition_bytes_max, {1 * KiB, 1'024 * TiB},
            "Largest logical partition; beyond: 403"),
-      size("database", "physical_partition_bytes_max", &Draft::physical_partition_bytes_max, {64 * KiB, 1'024 * TiB},
-           "A physical partition that has become larger is split in two, online"),
+      live(size("database", "physical_partition_bytes_max", &Draft::physical_partition_bytes_max,
+                {64 * KiB, 1'024 * TiB}, "A physical partition that has become larger is split in two, online")),
       duration("database", "split_source_kept", &Draft::split_source_kept_s, between(0s, 24h),
                "The files of a physical partition that was split stay so long, for requests that still read them"),
-      number("database", "revs_limit", &Draft::revs_limit, {1, 1'000'000},
-             "Revisions remembered per document in a new database"),
+      live(number("database", "revs_limit", &Draft::revs_limit, {1, 1'000'000},
+                  "Revisions remembered per document in a new database")),
       duration("database", "replaced_kept", &Draft::replaced_kept_s, between(0s, 365 * 24h),
                "Replaced revisions can be read by `?rev=` so long, or until a compaction; 0: they are not kept"),
       number("database", "replaced_share_max", &Draft::replaced_share_max, {0, 100},
              "Percent of the bytes of a partition's documents that replaced revisions may take; 1 MiB is always kept"),
-      number("database", "documents_per_bulk_max", &Draft::documents_per_bulk_max, {1, 10'000'000},
-             "Documents in one bulk request, or revisions in one `_revs_diff`; beyond: 413"),
+      live(number("database", "documents_per_bulk_max", &Draft::documents_per_bulk_max, {1, 10'000'000},
+                  "Documents in one bulk request, or revisions in one `_revs_diff`; beyond: 413")),
       boolean("database", "enforce_throughput", &Draft::enforce_throughput,
               "Refuse requests (429) beyond the throughput that was asked for; off: it is kept and shown only"),
 
       choice(
           "storage", "durability", &Draft::durability, {"commit", "relaxed", "ephemeral"},
           "When a write is acknowledged: after fsync; before it (a power cut may take the last commits); never synced"),
-      number("storage", "open_partitions_max", &Draft::open_partitions_max, {1, 100'000},
-             "Physical partitions kept open; the least used is closed first"),
+      live(number("storage", "open_partitions_max", &Draft::open_partitions_max, {1, 100'000},
+                  "Physical partitions kept open; the least used is closed first")),
       size("storage", "map_bytes_initial", &Draft::map_bytes_initial, {64 * KiB, 1 * TiB},
            "Least address space for the map of a physical partition; usually 64 GiB are reserved (no memory, no disk)"),
       size("storage", "queued_bytes_max", &Draft::queued_bytes_max, {64 * KiB, 1 * TiB},
            "Writes that wait for the disk, half of it in one physical partition; beyond: 503"),
 
-      number("query", "find_limit_default", &Draft::find_limit_default, {1, 1'000'000},
-             "Documents that `_find` returns when the request does not say `limit`"),
-      boolean("query", "find_strict", &Draft::find_strict,
-              "Refuse with `_find` what CouchDB refuses: sorts without an index or in mixed directions, and partial "
-              "indexes that `use_index` does not name"),
-      size("query", "sort_bytes_max", &Draft::sort_bytes_max, {64 * KiB, 64 * GiB},
-           "Memory for a sort that no index serves; beyond: `no_usable_index`"),
+      live(choice("uuids", "algorithm", &Draft::uuid_algorithm,
+                  {"sequential", "random", "utc_random", "utc_id", "uuid_v4", "uuid_v7"},
+                  "How ids of new documents are made; ids that ascend are stored side by side")),
+      live(text("uuids", "utc_id_suffix", &Draft::utc_id_suffix, "End of the ids that `utc_id` makes")),
+      live(number("uuids", "max_count", &Draft::uuids_max, {1, 100'000}, "Ids in one reply of `/_uuids`; beyond: 400")),
+
+      live(number("query", "find_limit_default", &Draft::find_limit_default, {1, 1'000'000},
+                  "Documents that `_find` returns when the request does not say `limit`")),
+      live(boolean(
+          "query", "find_strict", &Draft::find_strict,
+          "Refuse with `_find` what CouchDB refuses: sorts without an index or in mixed directions, and partial "
+          "indexes that `use_index` does not name")),
+      live(size("query", "sort_bytes_max", &Draft::sort_bytes_max, {64 * KiB, 64 * GiB},
+                "Memory for a sort that no index serves; beyond: `no_usable_index`")),
 
       duration("javascript", "call_time", &Draft::javascript_call_time_ms, between(10ms, 1h),
                "How long one call of a design function may take; beyond: `resource_limit`"),
@@ -242,12 +259,12 @@ std::vector<Setting> make_table() {
       size("javascript", "log_bytes_max", &Draft::javascript_log_bytes_max, {0, 1 * MiB},
            "What one call of a design function may log"),
 
-      choice("log", "level", &Draft::log_level, {"trace", "debug", "info", "warn", "error", "critical", "off"},
-             "Least severe event that is logged"),
+      live(choice("log", "level", &Draft::log_level, {"trace", "debug", "info", "warn", "error", "critical", "off"},
+                  "Least severe event that is logged")),
       choice("log", "format", &Draft::log_format, {"text", "json"}, "One line of text, or one JSON object, per event"),
       boolean("log", "access", &Draft::access_log, "Log every request"),
-      duration("log", "slow_request", &Draft::slow_request_ms, between(0ms, 1h),
-               "Requests that take longer are logged as slow; 0 = none"),
+      live(duration("log", "slow_request", &Draft::slow_request_ms, between(0ms, 1h),
+                    "Requests that take longer are logged as slow; 0 = none")),
   };
 }
 
@@ -269,6 +286,19 @@ std::span<const Setting> setting_table() {
   return table;
 }
 
+const Setting* find_setting(std::string_view section, std::string_view key) {
+  for (const Setting& setting : setting_table()) {
+    if (setting.section == section && setting.key == key) return &setting;
+  }
+  return nullptr;
+}
+
+Draft draft_of(const Settings& settings) {
+  Draft draft;
+  static_cast<Settings&>(draft) = settings;
+  return draft;
+}
+
 std::string_view section_description(std::string_view section) {
   if (section == "server") return "Where to listen and where to store";
   if (section == "tls") return "HTTPS instead of HTTP";
@@ -280,6 +310,7 @@ std::string_view section_description(std::string_view section) {
   if (section == "cors") return "Browsers on other origins";
   if (section == "database") return "Limits and defaults of databases";
   if (section == "storage") return "Durability and open files";
+  if (section == "uuids") return "Ids that the server makes";
   if (section == "query") return "Limits and defaults of queries";
   if (section == "javascript") return "Limits of the functions of design documents";
   if (section == "log") return "What is logged, and how";

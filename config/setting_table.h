@@ -26,10 +26,11 @@ struct Draft : Settings {
 };
 
 /// The field of a setting. Its type decides how text is parsed and printed.
-using Member = std::variant<bool Draft::*, std::uint16_t Draft::*, std::uint32_t Draft::*, std::uint64_t Draft::*,
-                            std::chrono::milliseconds Draft::*, std::chrono::seconds Draft::*, std::string Draft::*,
-                            std::filesystem::path Draft::*, Durability Draft::*, LogFormat Draft::*,
-                            std::vector<std::string> Draft::*, std::map<std::string, std::string> Draft::*>;
+using Member =
+    std::variant<bool Draft::*, std::uint16_t Draft::*, std::uint32_t Draft::*, std::uint64_t Draft::*,
+                 std::chrono::milliseconds Draft::*, std::chrono::seconds Draft::*, std::string Draft::*,
+                 std::filesystem::path Draft::*, Durability Draft::*, LogFormat Draft::*, UuidAlgorithm Draft::*,
+                 std::vector<std::string> Draft::*, std::map<std::string, std::string> Draft::*>;
 
 enum class ValueType : std::uint8_t { boolean, number, size, duration, text, path, choice, list, table };
 
@@ -47,6 +48,7 @@ struct Setting {
   bool secret = false;                     ///< masked when printed; can also be read from a file
   bool file_variable = false;              ///< its variable followed by _FILE may name a file that has the value
   bool in_file = true;                     ///< false: only in environment and flags
+  bool at_run_time = false;                ///< can change while the server runs
   std::string_view couchdb_variable = "";  ///< its name in CouchDB's container image
 
   /// "http.header_timeout"; for a setting that is a whole table of the file, the section: "admins".
@@ -60,12 +62,24 @@ struct Setting {
 /// Every setting, in the order of the documentation, grouped by section. Thread-safe, cheap.
 std::span<const Setting> setting_table();
 
+/// The setting with this section and key (a table: with this section and an empty key); nullptr if there is none.
+const Setting* find_setting(std::string_view section, std::string_view key);
+
+/// `settings` as a draft without the two additional values.
+Draft draft_of(const Settings& settings);
+
 /// One line about a section, e.g. for "tls".
 std::string_view section_description(std::string_view section);
 
 /// Parses `text` (of an environment variable or a flag; lists are comma-separated) into the setting's field.
 /// The error says what was expected and what was found, without naming the setting. Not for tables.
 std::expected<void, std::string> assign(Draft& draft, const Setting& setting, std::string_view text);
+
+/// Gives the setting's field the value that it has in `from`.
+void copy_value(Draft& to, const Draft& from, const Setting& setting);
+
+/// The setting's value as assign() reads it, secrets not masked: `64MiB`, `a, b`. Not for tables.
+std::string text_value(const Draft& draft, const Setting& setting);
 
 /// The setting's value as TOML, secrets not masked: `"64MiB"`, `true`, `["a", "b"]`. Not for tables.
 std::string toml_value(const Draft& draft, const Setting& setting);

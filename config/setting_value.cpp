@@ -109,6 +109,29 @@ std::expected<void, std::string> assign(Draft& draft, const Setting& setting, st
       setting.member);
 }
 
+void copy_value(Draft& to, const Draft& from, const Setting& setting) {
+  std::visit([&](auto member) { to.*member = from.*member; }, setting.member);
+}
+
+std::string text_value(const Draft& draft, const Setting& setting) {
+  return std::visit(
+      [&]<class T>(T Draft::* member) -> std::string {
+        const T& field = draft.*member;
+        if constexpr (std::is_same_v<T, std::string>) {
+          return field;
+        } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
+          return field.string();
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          return fmt::format("{}", fmt::join(field, ", "));
+        } else {
+          std::string text = toml_value(draft, setting);
+          if (text.size() >= 2 && text.starts_with('"')) text = text.substr(1, text.size() - 2);
+          return text;
+        }
+      },
+      setting.member);
+}
+
 std::string toml_value(const Draft& draft, const Setting& setting) {
   return std::visit(
       [&]<class T>(T Draft::* member) -> std::string {

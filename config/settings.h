@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -23,8 +24,20 @@ enum class Durability : std::uint8_t {
 
 enum class LogFormat : std::uint8_t { text, json };
 
+/// How the CouchDB API makes ids of documents and the replies of `/_uuids`. The numbers are positions in the table's
+/// choices.
+enum class UuidAlgorithm : std::uint8_t { sequential, random, utc_random, utc_id, uuid_v4, uuid_v7 };
+
+/// Where each setting was given: "cors.enabled" → "--cors-enabled", "admins.ann" → "octavo.toml:3". Two equal settings
+/// may come from different sources, so this is not compared.
+struct SettingSources {
+  std::map<std::string, std::string, std::less<>> by_name;
+  bool operator==(const SettingSources&) const { return true; }
+};
+
 /// All settings, with their defaults. Filled by load() from file, environment and flags, in this order: later values
-/// override earlier ones. Read-only after start; shared by all threads.
+/// override earlier ones. Settings that can change while the server runs are read through LiveSettings
+/// (live_settings.h).
 ///
 /// Names, ranges and descriptions are in setting_table.cpp: a field without a row there cannot be set.
 struct Settings {
@@ -105,6 +118,11 @@ struct Settings {
   std::uint64_t map_bytes_initial = 16ULL << 20;
   std::size_t queued_bytes_max = 512ULL << 20;  ///< for writes that wait for the disk, of all databases together
 
+  // [uuids]
+  UuidAlgorithm uuid_algorithm = UuidAlgorithm::sequential;
+  std::string utc_id_suffix;
+  std::uint32_t uuids_max = 1000;  ///< in one reply of `/_uuids`
+
   // [query]
   std::uint32_t find_limit_default = 25;
   bool find_strict = false;                  ///< refuse what CouchDB's Mango refuses
@@ -122,6 +140,8 @@ struct Settings {
   LogFormat log_format = LogFormat::text;
   bool access_log = true;
   std::chrono::milliseconds slow_request_ms{1000};
+
+  SettingSources sources;
 
   bool operator==(const Settings&) const = default;
 };

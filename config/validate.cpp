@@ -146,11 +146,13 @@ Checked check_cosmos(const Settings& settings) {
   return check_key("cosmos.read_only_key", settings.cosmos_read_only_key);
 }
 
-Checked check_cors(const Settings& settings) {
-  if (settings.cors_enabled && settings.cors_origins.empty()) {
-    return Failure(
-        "cors.enabled: no origin is allowed yet; set cors.origins, for example --cors-origins https://app.example.com");
-  }
+Checked check_cors_enabled(const Settings& settings) {
+  if (!settings.cors_enabled || !settings.cors_origins.empty()) return {};
+  return Failure(
+      "cors.enabled: no origin is allowed yet; set cors.origins, for example --cors-origins https://app.example.com");
+}
+
+Checked check_cors_origins(const Settings& settings) {
   for (const auto& origin : settings.cors_origins) {
     if (origin == "*") continue;
     const auto host = origin.find("://");
@@ -192,7 +194,15 @@ bool is_loopback(const std::string& address) {
 
 Checked validate(const Settings& settings) {
   for (const auto check : {check_bind, check_allowed_hosts, check_tls, check_admins, check_jwt_keys, check_cosmos,
-                           check_cors, check_limits}) {
+                           check_cors_enabled, check_cors_origins, check_limits}) {
+    if (auto checked = check(settings); !checked) return checked;
+  }
+  return {};
+}
+
+// Clients change one setting after the other, so CORS may be enabled before an origin is allowed.
+Checked validate_change(const Settings& settings) {
+  for (const auto check : {check_allowed_hosts, check_cors_origins, check_limits}) {
     if (auto checked = check(settings); !checked) return checked;
   }
   return {};

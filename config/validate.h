@@ -12,6 +12,9 @@ namespace octavo::config {
 /// other effects.
 std::expected<void, std::string> validate(const Settings& settings);
 
+/// The part of these checks that applies to settings which change while a server runs.
+std::expected<void, std::string> validate_change(const Settings& settings);
+
 /// Whether `address` is an IPv4 or IPv6 address that only this machine can reach.
 bool is_loopback(const std::string& address);
 

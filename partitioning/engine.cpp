@@ -86,7 +86,7 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
     : settings_(settings),
       extensions_(std::move(extensions)),
       faults_(faults),
-      data_folder_(settings_.data_dir, faults),
+      data_folder_(settings.data_dir, faults),
       updates_(random_tag()),
       writers_(writer_count(settings), settings.queued_bytes_max),
       slow_indexing_(indexers_, indexer_count(worker_count(settings)) - 1),
@@ -118,8 +118,10 @@ Expected<std::unique_ptr<Engine>> Engine::open(const config::Settings& settings,
 }
 
 Expected<void> Engine::read_catalog() {
-  catalog_ = std::make_unique<storage::Catalog>(data_folder_.catalog(), settings_.durability, faults_);
+  catalog_ = std::make_unique<storage::Catalog>(data_folder_.catalog(), settings().durability, faults_);
   OCTAVO_TRY_VOID(catalog_->open());
+  runtime_settings_ = std::make_unique<storage::RuntimeSettings>(*catalog_, settings_);
+  OCTAVO_TRY_VOID(runtime_settings_->load());
   OCTAVO_TRY(const auto records, catalog_->all());
   std::set<std::string> names;
   for (const auto& record : records) names.insert(names.end(), record.name);  // sorted by name
@@ -223,9 +225,9 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   } else if (name.empty() || name.size() > defined_name_bytes_max) {
     return fail(ErrorCode::bad_request, fmt::format("A name may have at most {} bytes.", defined_name_bytes_max));
   }
-  const std::uint32_t q = options.q == 0 ? settings_.default_q : options.q;
-  if (q > settings_.q_max) {
-    return fail(ErrorCode::bad_request, fmt::format("q must be between 1 and {}.", settings_.q_max));
+  const std::uint32_t q = options.q == 0 ? settings().default_q : options.q;
+  if (q > settings().q_max) {
+    return fail(ErrorCode::bad_request, fmt::format("q must be between 1 and {}.", settings().q_max));
   }
   std::lock_guard<std::mutex> schema(schema_mutex_);
   if (registry_.contains(std::string(name))) {
@@ -238,7 +240,7 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   record.created_s = unix_now_s();
   record.partitioned = options.partitioned;
   record.auto_index = options.auto_index;
-  record.revs_limit = options.revs_limit == 0 ? settings_.revs_limit : options.revs_limit;
+  record.revs_limit = options.revs_limit == 0 ? settings().revs_limit : options.revs_limit;
   record.partition_map = PartitionMap::even(q);
   record.key_scheme = options.key_scheme;
   record.definition = std::move(options.definition);
@@ -248,7 +250,7 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   std::shared_ptr<Database> database(new Database(*this, record), [this](Database* ended) { retire(ended); });
   for (const auto& partition : database->partition_map().partitions()) OCTAVO_TRY_VOID(partition->create());
   // The partitions have synced their own folders and the database's; the database's name is stored in this one.
-  if (settings_.durability != config::Durability::ephemeral) {
+  if (settings().durability != config::Durability::ephemeral) {
     OCTAVO_TRY_VOID(data_folder_.sync_database_folders());
   }
   OCTAVO_TRY_VOID(database->open(extensions_));
@@ -342,9 +344,9 @@ Expected<std::shared_ptr<Database>> Engine::load_database(const std::string& nam
 // Called after a database was opened.
 void Engine::make_room() {
   const std::size_t stores = registry_.open_store_count();
-  if (stores > settings_.open_partitions_max + surplus_max(settings_)) {
-    registry_.close_least_recently_used(settings_.open_partitions_max);
-  } else if (stores > settings_.open_partitions_max) {
+  if (stores > settings().open_partitions_max + surplus_max(settings())) {
+    registry_.close_least_recently_used(settings().open_partitions_max);
+  } else if (stores > settings().open_partitions_max) {
     janitor_wanted_ = true;
     janitor_wake_.notify_one();
   }
@@ -393,8 +395,8 @@ void Engine::keep_within_limits(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     janitor_wake_.wait_for(lock, stop, janitor_interval, [this] { return janitor_wanted_.exchange(false); });
     try {
-      if (!stop.stop_requested()) registry_.close_least_recently_used(settings_.open_partitions_max);
-      if (!stop.stop_requested()) splits_.tend(registry_.open_databases(), settings_.physical_partition_bytes_max);
+      if (!stop.stop_requested()) registry_.close_least_recently_used(settings().open_partitions_max);
+      if (!stop.stop_requested()) splits_.tend(registry_.open_databases(), settings().physical_partition_bytes_max);
     } catch (const std::exception& error) {
       spdlog::warn("closing idle databases failed, will try again: {}", error.what());
     }

@@ -18,7 +18,7 @@
 #include "base/jobs/work_lane.h"
 #include "base/jobs/workers.h"
 #include "base/task.h"
-#include "config/settings.h"
+#include "config/live_settings.h"
 #include "partitioning/database.h"
 #include "partitioning/database_registry.h"
 #include "partitioning/database_updates.h"
@@ -28,6 +28,7 @@
 #include "storage/compaction_queue.h"
 #include "storage/data_folder.h"
 #include "storage/partition/writer_pool.h"
+#include "storage/runtime_settings.h"
 
 namespace octavo::partitioning {
 
@@ -73,7 +74,11 @@ class Engine {
                                                 storage::FaultInjector* faults = nullptr);
   ~Engine();
 
-  const config::Settings& settings() const { return settings_; }
+  /// The settings in effect. A reference stays valid, but does not show later changes.
+  const config::Settings& settings() const { return settings_.now(); }
+  const config::LiveSettings& live_settings() const { return settings_; }
+  /// Changes settings while the engine runs.
+  storage::RuntimeSettings& runtime_settings() { return *runtime_settings_; }
   storage::FaultInjector* faults() const { return faults_; }
 
   // Databases
@@ -140,11 +145,12 @@ class Engine {
   void keep_within_limits(const std::stop_token& stop);
   void make_room();
 
-  config::Settings settings_;
+  config::LiveSettings settings_;
   ExtensionFactory extensions_;
   storage::FaultInjector* const faults_;
   storage::DataFolder data_folder_;
   std::unique_ptr<storage::Catalog> catalog_;
+  std::unique_ptr<storage::RuntimeSettings> runtime_settings_;
   DatabaseUpdates updates_;
   storage::WriterPool writers_;
   WorkLane slow_indexing_;  ///< uses indexers_, which are joined before it is destroyed

@@ -109,15 +109,16 @@ void spend(const Accounting& account) {
 }  // namespace
 
 CosmosApi::CosmosApi(partitioning::Engine& engine, const config::Settings& settings, std::function<bool()> has_admins)
-    : registry_(engine),
-      authorization_(settings, engine, std::move(has_admins)),
-      services_{.engine = engine, .settings = settings, .authorization = authorization_, .registry = registry_},
-      cors_(settings, cosmos_cors_headers) {}
+    : registry_(engine), authorization_(settings, engine, std::move(has_admins)), engine_(engine) {}
 
 Task<Reply> CosmosApi::handle(Request& request) {
-  if (auto reply = cors_.preflight(request)) co_return std::move(*reply);
+  Services services{
+      .engine = engine_, .settings = engine_.settings(), .authorization = authorization_, .registry = registry_};
+  const CorsPolicy& cors = cors_.of(
+      services.settings, [](const config::Settings& version) { return CorsPolicy(version, cosmos_cors_headers); });
+  if (auto reply = cors.preflight(request)) co_return std::move(*reply);
   Call call{.request = request,
-            .services = services_,
+            .services = services,
             .path = {},
             .credential = Credential::resource_token,
             .account = {},
@@ -133,7 +134,7 @@ Task<Reply> CosmosApi::handle(Request& request) {
   auto reply = result ? std::move(*result) : error_reply(result.error());
   spend(call.account);
   add_common_headers(call, reply);
-  cors_.decorate(request, reply);
+  cors.decorate(request, reply);
   co_return reply;
 }
 

@@ -5,6 +5,7 @@
 #include "api/cosmos/resources/registry.h"
 #include "api/http/cors.h"
 #include "api/http/handler.h"
+#include "config/live_settings.h"
 
 namespace octavo::api::cosmos {
 
@@ -13,7 +14,8 @@ namespace octavo::api::cosmos {
 /// Each request passes these steps: parse the path, authorize, call the resource's handler, add the common headers.
 /// Errors are values, rendered in one place.
 ///
-/// Immutable after construction, so thread-safe. `engine` and `settings` must outlive it.
+/// Thread-safe: it has no state of its own. A request sees the settings of `engine` that are in effect when it begins;
+/// `settings` has the keys and addresses, which do not change. Both must outlive this.
 class CosmosApi final : public Handler {
  public:
   /// `has_admins`: see Authorization.
@@ -28,8 +30,8 @@ class CosmosApi final : public Handler {
 
   Registry registry_;
   Authorization authorization_;
-  Services services_;
-  CorsPolicy cors_;
+  partitioning::Engine& engine_;
+  config::MadeFromSettings<CorsPolicy> cors_;
 };
 
 }  // namespace octavo::api::cosmos

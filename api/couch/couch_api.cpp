@@ -92,15 +92,24 @@ RouteList all_routes() {
   return routes;
 }
 
-CouchApi::CouchApi(Services services) : services_(services), router_(all_routes()), cors_(services.settings) {}
+CouchApi::CouchApi(Services services) : services_(services), router_(all_routes()) {}
+
+const CorsPolicy& CouchApi::cors(const config::Settings& settings) const {
+  return cors_.of(settings, [](const config::Settings& version) { return CorsPolicy(version); });
+}
 
 Task<Reply> CouchApi::handle(Request& request) {
+  Services services{.engine = services_.engine,
+                    .authenticator = services_.authenticator,
+                    .metrics = services_.metrics,
+                    .settings = services_.engine.settings(),
+                    .active_tasks = services_.active_tasks};
   if (request.method == Method::options) {
-    if (auto reply = cors_.preflight(request)) co_return std::move(*reply);
+    if (auto reply = cors(services.settings).preflight(request)) co_return std::move(*reply);
   }
   apply_method_override(request);
-  if (services_.settings.decode_plus_to_space) read_plus_as_space(request);
-  Call call{.request = request, .services = services_, .user = {}, .database = nullptr, .path_parameters = {}};
+  if (services.settings.decode_plus_to_space) read_plus_as_space(request);
+  Call call{.request = request, .services = services, .user = {}, .database = nullptr, .path_parameters = {}};
   Expected<Reply> result;
   try {
     result = co_await dispatch(call);
@@ -112,16 +121,16 @@ Task<Reply> CouchApi::handle(Request& request) {
   co_return reply;
 }
 
-bool CouchApi::host_may_ask(const Request& request) const {
-  const auto& settings = services_.settings;
-  const auto host = request.header("Host");
+bool CouchApi::host_may_ask(const Call& call) const {
+  const auto& settings = call.services.settings;
+  const auto host = call.request.header("Host");
   return !host || is_trusted_host(*host, settings.allowed_hosts) || services_.authenticator.has_admins() ||
          !config::is_loopback(settings.bind);
 }
 
 Task<Expected<Reply>> CouchApi::dispatch(Call& call) {
   auto& request = call.request;
-  if (!host_may_ask(request)) {
+  if (!host_may_ask(call)) {
     co_return fail(
         ErrorCode::forbidden,
         "The header Host is not a local name. A server without admins accepts only local names, so that no web page "
@@ -131,12 +140,12 @@ Task<Expected<Reply>> CouchApi::dispatch(Call& call) {
   OCTAVO_CO_TRY(call.user, co_await services_.authenticator.authenticate(request));
   // Browsers let any page send requests without credentials, and add cookies to them. A proxy may know users by those.
   const bool by_cookie = call.user.method == "cookie" || call.user.method == "proxy";
-  if ((call.user.name.empty() || by_cookie) && cors_.is_foreign_write(request)) {
+  if ((call.user.name.empty() || by_cookie) && cors(call.services.settings).is_foreign_write(request)) {
     co_return fail(ErrorCode::forbidden,
                    "A page of another site may not write here: the header Origin does not name this server. If it "
                    "should, set cors.enabled and add the origin to cors.origins.");
   }
-  if (services_.settings.require_valid_user && call.user.name.empty() && !call.user.is_server_admin() &&
+  if (call.services.settings.require_valid_user && call.user.name.empty() && !call.user.is_server_admin() &&
       !is_open_to_all(request)) {
     co_return fail(ErrorCode::unauthorized, "Authentication required.");
   }
@@ -188,7 +197,7 @@ void CouchApi::finish(const Call& call, Reply& reply) const {
     // A client may choose the challenge, because browsers show their own log-in dialogue for the usual one.
     if (const auto wanted = call.request.header("X-CouchDB-WWW-Authenticate")) {
       reply.headers.emplace_back("WWW-Authenticate", *wanted);
-    } else if (services_.settings.require_valid_user) {
+    } else if (call.services.settings.require_valid_user) {
       reply.headers.emplace_back("WWW-Authenticate", "Basic realm=\"server\"");
     }
   }
@@ -196,8 +205,8 @@ void CouchApi::finish(const Call& call, Reply& reply) const {
     reply.headers.emplace_back("X-Request-Charge", partitioning::format_charge(call.request_charge));
   }
   reply.log_user = call.user.name;
-  renew_session(services_, call.request, call.user, reply);
-  cors_.decorate(call.request, reply);
+  renew_session(call.services, call.request, call.user, reply);
+  cors(call.services.settings).decorate(call.request, reply);
 }
 
 Reply CouchApi::protocol_error(int status, std::string_view reason) const {

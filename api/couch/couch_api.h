@@ -4,6 +4,7 @@
 #include "api/couch/call/router.h"
 #include "api/http/cors.h"
 #include "api/http/handler.h"
+#include "config/live_settings.h"
 
 namespace octavo::api::couch {
 
@@ -12,7 +13,8 @@ namespace octavo::api::couch {
 /// The steps of a request are: CORS preflight → authentication → route → database → access check → the route's handler
 /// → headers of every reply. Errors are returned as values and rendered in one place.
 ///
-/// Immutable after construction, so thread-safe. The objects that `services` refers to must outlive it.
+/// Thread-safe: it has no state of its own. A request sees the settings that are in effect when it begins; `settings`
+/// of `services` does not matter. The objects that `services` refers to must outlive this.
 class CouchApi final : public Handler {
  public:
   explicit CouchApi(Services services);
@@ -22,12 +24,13 @@ class CouchApi final : public Handler {
 
  private:
   Task<Expected<Reply>> dispatch(Call& call);
-  bool host_may_ask(const Request& request) const;
+  bool host_may_ask(const Call& call) const;
   void finish(const Call& call, Reply& reply) const;
+  const CorsPolicy& cors(const config::Settings& settings) const;
 
   Services services_;
   Router router_;
-  CorsPolicy cors_;
+  config::MadeFromSettings<CorsPolicy> cors_;
 };
 
 /// All routes of this API.

@@ -149,6 +149,10 @@ FindPreparation::FindPreparation(MangoIndexes& indexes, std::string_view body, s
   // be built in one only.
   cache_key_.reserve(body.size() + 8);
   cache_key_ = partition_key_.empty() ? "all" : std::to_string(database_->locate_partition_key(partition_key_));
+  // The same request is another one under other settings.
+  const auto& settings = database_->engine().settings();
+  cache_key_ += settings.find_strict ? '!' : '/';
+  cache_key_ += std::to_string(settings.find_limit_default);
   cache_key_ += body;
 }
 

@@ -2,7 +2,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <expected>
 #include <memory>
+#include <string>
 #include <sys/stat.h>
 
 #include <fmt/format.h>
@@ -16,6 +19,7 @@
 #include "api/http/metrics.h"
 #include "api/models/database_properties.h"
 #include "base/machine/resources.h"
+#include "config/setting_table.h"
 #include "config/validate.h"
 #include "config/version.h"
 #include "partitioning/engine.h"
@@ -80,54 +84,78 @@ int refuse(const Error& error) {
   return 1;
 }
 
-// Applies those settings that can change while the server runs.
+// The check of settings that change while the server runs.
+std::expected<void, std::string> fits_system(const config::Settings& settings) {
+  config::Settings fitted = settings;
+  if (!fit_to_descriptors(fitted, descriptor_limit())) return {};
+  return std::unexpected(
+      fmt::format("the system allows {} open files, which is enough for {} connections and {} open partitions, not for "
+                  "http.connections_max = {} and storage.open_partitions_max = {}",
+                  descriptor_limit(), fitted.connections_max, fitted.open_partitions_max, settings.connections_max,
+                  settings.open_partitions_max));
+}
+
+// Reads the configuration again and applies what can change while the server runs.
 class Reloading {
  public:
   Reloading(const config::Settings& at_start, const Reload& read, HttpServer& server,
-            api::couch::Authenticator& authenticator)
-      : settings_(at_start), read_(read), server_(server), authenticator_(authenticator) {}
+            storage::RuntimeSettings& runtime_settings, api::couch::Authenticator& authenticator)
+      : configured_(at_start),
+        read_(read),
+        server_(server),
+        runtime_settings_(runtime_settings),
+        authenticator_(authenticator) {}
 
-  void operator()() {
-    try {
-      auto settings = read_();
-      if (!settings) {
-        spdlog::error("SIGHUP: the configuration cannot be used, nothing changes: {}", settings.error());
-        return;
-      }
-      if (auto applied = apply(*std::move(settings)); !applied) {
-        spdlog::error("SIGHUP: {} The previous configuration stays in force.", applied.error().reason);
-      }
-    } catch (const std::exception& error) {
-      spdlog::error("SIGHUP: the configuration could not be read: {}", error.what());
+  // RuntimeSettings calls this for one thread at a time.
+  Expected<void> operator()() {
+    auto wanted = read_();
+    if (!wanted) {
+      return fail(ErrorCode::bad_request, "the configuration cannot be used, nothing changes: " + wanted.error());
     }
+    if (auto applied = apply(*wanted); !applied) {
+      return fail(applied.error().code, applied.error().reason + " The previous configuration stays in force.");
+    }
+    return {};
   }
 
  private:
   // Certificates first, because they can fail.
-  Expected<void> apply(config::Settings wanted) {
-    const bool tls = !settings_.tls_certificate.empty();
+  Expected<void> apply(const config::Settings& wanted) {
+    const bool tls = !configured_.tls_certificate.empty();
     const bool switches_tls = tls == wanted.tls_certificate.empty();
     if (tls && !switches_tls) {
       OCTAVO_TRY_VOID(server_.replace_certificate(wanted.tls_certificate, wanted.tls_key));
-      settings_.tls_certificate = wanted.tls_certificate;
-      settings_.tls_key = wanted.tls_key;
+      configured_.tls_certificate = wanted.tls_certificate;
+      configured_.tls_key = wanted.tls_key;
     }
-    auto with_admins = settings_;
-    with_admins.admins = wanted.admins;
-    OCTAVO_TRY_VOID(authenticator_.reload_admins(with_admins));
-    settings_ = std::move(with_admins);
-    set_log_level(wanted.log_level);
-    settings_.log_level = wanted.log_level;
+    OCTAVO_TRY_VOID(authenticator_.reload_admins(wanted));
+    configured_.admins = wanted.admins;
+    OCTAVO_TRY_VOID(runtime_settings_.reconfigure(fitted_to_system(wanted)));
+    auto configured = config::draft_of(configured_);
+    const auto now = config::draft_of(wanted);
+    for (const auto& setting : config::setting_table()) {
+      if (setting.at_run_time) config::copy_value(configured, now, setting);
+    }
+    configured_ = configured;
     spdlog::info("SIGHUP: certificates, admins and log level are as the configuration has them now{}",
-                 wanted == settings_ ? "" : "; other settings that differ take effect at the next start");
+                 wanted == configured_ ? "" : "; other settings that differ take effect at the next start");
     return {};
   }
 
-  config::Settings settings_;  ///< in effect
+  config::Settings configured_;  ///< as read last, but settings that change only at the start are those in effect
   const Reload& read_;
   HttpServer& server_;
+  storage::RuntimeSettings& runtime_settings_;
   api::couch::Authenticator& authenticator_;
 };
+
+void reload_at_signal(storage::RuntimeSettings& runtime_settings) {
+  try {
+    if (auto reloaded = runtime_settings.reload(); !reloaded) spdlog::error("SIGHUP: {}", reloaded.error().reason);
+  } catch (const std::exception& error) {
+    spdlog::error("SIGHUP: the configuration could not be read: {}", error.what());
+  }
+}
 
 }  // namespace
 
@@ -158,6 +186,9 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   if (!opened) return refuse(opened.error());
   partitioning::Engine& engine = **opened;
   if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());
+  storage::RuntimeSettings& runtime_settings = engine.runtime_settings();
+  runtime_settings.set_check(fits_system);
+  runtime_settings.observe([](const config::Settings& now) { set_log_level(now.log_level); });
   engine.splits().start();
   auto authenticator = api::couch::Authenticator::create(settings, engine);
   if (!authenticator) return refuse(authenticator.error());
@@ -171,7 +202,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   api::cosmos::CosmosApi cosmos_api(engine, settings, [&] { return (*authenticator)->has_admins(); });
   std::unique_ptr<AccessLog> access_log;
   if (settings.access_log) access_log = std::make_unique<AccessLog>(settings.log_format, write_log_lines);
-  HttpServer server(settings, metrics, access_log.get());
+  HttpServer server(engine.live_settings(), metrics, access_log.get());
   const ListenOptions couch{.address = settings.bind,
                             .port = settings.port,
                             .handler = &couch_api,
@@ -201,6 +232,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
           "use this for tests only.");
     }
   }
+  runtime_settings.set_reload(Reloading(wanted, reload, server, runtime_settings, **authenticator));
   server.start();
   const AddressFile announced(settings.data_dir, local_url(settings, server.port()));
 
@@ -210,10 +242,11 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
                settings.cosmos_enabled ? server.port(1) : 0, engine.databases().count(), settings.data_dir.string());
 
   const MemoryTrimmer memory_trimmer;
-  const int signal = shutdown_signal.wait(Reloading(wanted, reload, server, **authenticator));
+  const int signal = shutdown_signal.wait([&] { reload_at_signal(runtime_settings); });
   // Before anything that may wait, such as a write to the log.
-  deadline.emplace(settings.shutdown_timeout_ms + closing_time);
-  spdlog::info("signal {}: finishing what runs, at most {} ms", signal, settings.shutdown_timeout_ms.count());
+  const auto shutdown_timeout = engine.settings().shutdown_timeout_ms;
+  deadline.emplace(shutdown_timeout + closing_time);
+  spdlog::info("signal {}: finishing what runs, at most {} ms", signal, shutdown_timeout.count());
   const bool in_time = server.stop();
   query::javascript::stop_all_calls();
   engine.shut_down();

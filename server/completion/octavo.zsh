@@ -83,6 +83,9 @@ _octavo() {
             '*--storage-open-partitions-max[Physical partitions kept open; the least used is closed first (500)]:value:' \
             '*--storage-map-bytes-initial[Least address space for the map of a physical partition; usually 64 GiB are reserved (no memory, no disk) (16MiB)]:value:' \
             '*--storage-queued-bytes-max[Writes that wait for the disk, half of it in one physical partition; beyond\: 503 (512MiB)]:value:' \
+            '*--uuids-algorithm[How ids of new documents are made; ids that ascend are stored side by side (sequential)]:value:(sequential random utc_random utc_id uuid_v4 uuid_v7)' \
+            '*--uuids-utc-id-suffix[End of the ids that `utc_id` makes]:value:' \
+            '*--uuids-max-count[Ids in one reply of `/_uuids`; beyond\: 400 (1000)]:value:' \
             '*--query-find-limit-default[Documents that `_find` returns when the request does not say `limit` (25)]:value:' \
             '--query-find-strict[Refuse with `_find` what CouchDB refuses\: sorts without an index or in mixed directions, and partial indexes that `use_index` does not name (false)]' \
             '*--query-sort-bytes-max[Memory for a sort that no index serves; beyond\: `no_usable_index` (64MiB)]:value:' \

@@ -47,7 +47,7 @@ ConnectionSlot::~ConnectionSlot() {
   thread_->assigned_connections().fetch_sub(1);
 }
 
-ThreadState::ThreadState(std::size_t index, boost::asio::io_context& context, const config::Settings& settings,
+ThreadState::ThreadState(std::size_t index, boost::asio::io_context& context, const config::LiveSettings& settings,
                          api::HttpMetrics& metrics, SharedBounds& bounds, AccessLog* access_log)
     : context_(context),
       settings_(settings),
@@ -55,9 +55,8 @@ ThreadState::ThreadState(std::size_t index, boost::asio::io_context& context, co
       bounds_(bounds),
       access_log_(access_log ? std::make_unique<AccessLog::Buffer>(*access_log) : nullptr),
       body_turns_(context, bounds.body_bytes),
-      tick_interval_(choose_tick(settings)),
-      // Per thread, so that counting needs no shared cache line; connections are distributed evenly.
-      requests_in_flight_max_(std::max<std::size_t>(1, settings.requests_in_flight_max / metrics.threads())),
+      tick_interval_(choose_tick(settings.now())),
+      threads_(metrics.threads()),
       timer_(context),
       now_ms_(std::chrono::duration_cast<milliseconds>(ticked_at_.time_since_epoch()).count()),
       random_state_(random_seed()) {
@@ -93,6 +92,7 @@ void ThreadState::schedule_tick() {
 
 void ThreadState::tick() {
   update_clock();
+  tick_interval_ = choose_tick(settings());
   sweep();
   if (access_log_) access_log_->flush();
 }
@@ -107,6 +107,11 @@ void ThreadState::sweep() {
     boost::asio::post(context_, [this] { sweep(); });
     return;
   }
+}
+
+// Per thread, so that counting needs no shared cache line; connections are distributed evenly.
+std::size_t ThreadState::requests_in_flight_max() const {
+  return std::max<std::size_t>(1, settings().requests_in_flight_max / threads_);
 }
 
 void ThreadState::begin_drain() {

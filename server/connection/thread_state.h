@@ -16,7 +16,7 @@
 
 #include "api/http/metrics.h"
 #include "base/machine/resources.h"
-#include "config/settings.h"
+#include "config/live_settings.h"
 #include "server/connection/body_turns.h"
 #include "server/connection/descriptor_budget.h"
 #include "server/http/compression.h"
@@ -71,7 +71,7 @@ using ConnectionHook = boost::intrusive::list_base_hook<boost::intrusive::link_m
 /// are therefore late by up to two ticks, never early.
 class ThreadState {
  public:
-  ThreadState(std::size_t index, boost::asio::io_context& context, const config::Settings& settings,
+  ThreadState(std::size_t index, boost::asio::io_context& context, const config::LiveSettings& settings,
               api::HttpMetrics& metrics, SharedBounds& bounds, AccessLog* access_log);
   ~ThreadState();
   ThreadState(const ThreadState&) = delete;
@@ -92,7 +92,8 @@ class ThreadState {
   std::atomic<std::size_t>& assigned_connections() { return assigned_connections_; }
 
   boost::asio::io_context& context() { return context_; }
-  const config::Settings& settings() const { return settings_; }
+  /// Those in effect now.
+  const config::Settings& settings() const { return settings_.now(); }
   api::HttpMetrics::Shard& metrics() { return metrics_; }
   SharedBounds& bounds() { return bounds_; }
   AccessLog::Buffer* access_log() { return access_log_.get(); }
@@ -111,7 +112,7 @@ class ThreadState {
   /// Ten hexadecimal digits, as in X-Couch-Request-ID.
   std::string next_request_id();
   /// This thread's share of requests_in_flight_max.
-  std::size_t requests_in_flight_max() const { return requests_in_flight_max_; }
+  std::size_t requests_in_flight_max() const;
 
  private:
   void schedule_tick();
@@ -120,14 +121,14 @@ class ThreadState {
   void update_clock();
 
   boost::asio::io_context& context_;
-  const config::Settings& settings_;
+  const config::LiveSettings& settings_;
   api::HttpMetrics::Shard& metrics_;
   SharedBounds& bounds_;
   std::unique_ptr<AccessLog::Buffer> access_log_;
   Deflater deflater_;
   BodyTurns body_turns_;
-  const std::chrono::milliseconds tick_interval_;
-  const std::size_t requests_in_flight_max_;
+  std::chrono::milliseconds tick_interval_;
+  const std::size_t threads_;
   std::optional<boost::asio::steady_timer> timer_;
   boost::intrusive::list<ConnectionHook, boost::intrusive::constant_time_size<false>> connections_;
   std::chrono::steady_clock::time_point ticked_at_ = std::chrono::steady_clock::now();

@@ -23,10 +23,10 @@ std::size_t io_thread_count(const config::Settings& settings) {
   return available_resources().processors;
 }
 
-HttpServer::HttpServer(const config::Settings& settings, api::HttpMetrics& metrics, AccessLog* access_log)
+HttpServer::HttpServer(const config::LiveSettings& settings, api::HttpMetrics& metrics, AccessLog* access_log)
     : settings_(settings),
       bounds_(std::make_unique<SharedBounds>()),
-      io_threads_(std::make_unique<IoThreads>(io_thread_count(settings))) {
+      io_threads_(std::make_unique<IoThreads>(io_thread_count(settings.now()))) {
   for (std::size_t i = 0; i < io_threads_->size(); ++i) {
     thread_states_.push_back(
         std::make_unique<ThreadState>(i, io_threads_->context(i), settings, metrics, *bounds_, access_log));
@@ -89,7 +89,7 @@ bool HttpServer::drain() {
   });
   closed.get_future().wait();
   for (auto& state : thread_states_) asio::post(state->context(), [&one = *state] { one.begin_drain(); });
-  const auto deadline = std::chrono::steady_clock::now() + settings_.shutdown_timeout_ms;
+  const auto deadline = std::chrono::steady_clock::now() + settings_.now().shutdown_timeout_ms;
   const auto all_gone = [this] {
     return std::ranges::all_of(thread_states_, [](const auto& state) { return state->assigned_connections() == 0; });
   };

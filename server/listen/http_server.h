@@ -10,7 +10,7 @@
 #include "api/http/handler.h"
 #include "api/http/metrics.h"
 #include "base/error.h"
-#include "config/settings.h"
+#include "config/live_settings.h"
 
 namespace octavo::server {
 
@@ -36,7 +36,7 @@ std::size_t io_thread_count(const config::Settings& settings);
 /// The HTTP/1.1 server: I/O threads, listeners and their connections.
 ///
 ///   api::HttpMetrics metrics(io_thread_count(settings));
-///   HttpServer server(settings, metrics, nullptr);
+///   HttpServer server(live_settings, metrics, nullptr);
 ///   server.listen({.address = "127.0.0.1", .port = 0, .handler = &handler});
 ///   server.start();
 ///   … server.port() …
@@ -48,7 +48,7 @@ std::size_t io_thread_count(const config::Settings& settings);
 class HttpServer {
  public:
   /// `settings`, `metrics` (with io_thread_count shards) and `access_log` (null: none) must outlive this.
-  HttpServer(const config::Settings& settings, api::HttpMetrics& metrics, AccessLog* access_log);
+  HttpServer(const config::LiveSettings& settings, api::HttpMetrics& metrics, AccessLog* access_log);
   ~HttpServer();  ///< stops if running
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -73,7 +73,7 @@ class HttpServer {
  private:
   bool drain();
 
-  const config::Settings& settings_;
+  const config::LiveSettings& settings_;
   // The order matters: remaining connections are destroyed with the contexts in io_threads_, and use the thread states.
   std::unique_ptr<SharedBounds> bounds_;
   std::vector<std::unique_ptr<ThreadState>> thread_states_;

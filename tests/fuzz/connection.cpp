@@ -96,7 +96,7 @@ class Server {
  public:
   explicit Server(bool with_users)
       : engine_(query::DatabaseServices::factory(&tasks_, api::read_definition), make_settings(with_users)),
-        thread_(0, context_, engine_.settings(), metrics_, bounds_, nullptr) {
+        thread_(0, context_, engine_.engine().live_settings(), metrics_, bounds_, nullptr) {
     spdlog::set_level(spdlog::level::off);
     // What the libraries make on first use must be there longer than the threads of the engine, which end last of all.
     require(query::DocumentParser().parse("{}").has_value(), "JSON can be parsed");

@@ -121,7 +121,7 @@ Authorization::~Authorization() = default;
 bool Authorization::well_known_key_counts(const Request& request) const {
   const auto& peer = request.peer_address;
   return well_known_may_count_ && (peer == "127.0.0.1" || peer == "::1" || config::is_loopback(peer)) &&
-         is_trusted_host(request.header("Host").value_or(""), settings_.allowed_hosts) && !has_admins_();
+         is_trusted_host(request.header("Host").value_or(""), engine_.settings().allowed_hosts) && !has_admins_();
 }
 
 Expected<Credential> Authorization::check(const Request& request, const ResourcePath& path, bool reads) const {

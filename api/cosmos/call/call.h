@@ -25,7 +25,7 @@ enum class Credential : std::uint8_t;
 class Registry;
 struct ContainerDefinition;
 
-/// What every handler uses. Lives as long as the server.
+/// What every handler uses. Lives as long as the server. `settings` are those in effect when the request began.
 struct Services {
   partitioning::Engine& engine;
   const config::Settings& settings;

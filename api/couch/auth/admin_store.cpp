@@ -10,9 +10,11 @@ namespace octavo::api::couch {
 namespace {
 
 // Format (admins and secrets in the catalog):
-//   area "admins", name of the admin     → admin entry (stored_password.cpp)
+//   area "admins", name of the admin     → admin entry (stored_password.cpp): those that were configured last
+//   area "added_admins", name            → admin entry: those that were added at run time
 //   area "secrets", name of the secret   → random bytes in hexadecimal: "cookie" has 32, "server_uuid" 16
 constexpr std::string_view admins_area = "admins";
+constexpr std::string_view added_admins_area = "added_admins";
 constexpr std::string_view secrets_area = "secrets";
 
 Expected<void> check_admin(const std::string& name, const std::string& password) {
@@ -30,6 +32,17 @@ bool up_to_date(const std::optional<StoredPassword>& stored, const std::string& 
          stored->iterations == iterations && stored->matches(password);
 }
 
+Expected<UserDirectory::Admins> read_admins(storage::Catalog& catalog, std::string_view area) {
+  UserDirectory::Admins admins;
+  OCTAVO_TRY(const auto facts, catalog.facts(area));
+  for (const auto& [name, entry] : facts) {
+    auto stored = StoredPassword::parse_admin_entry(entry);
+    if (!stored) return fail(ErrorCode::corrupted, "the stored password of admin \"" + name + "\" is not readable");
+    admins.emplace(name, std::move(*stored));
+  }
+  return admins;
+}
+
 Expected<std::string> load_or_make(storage::Catalog& catalog, std::string_view name, std::size_t byte_count) {
   OCTAVO_TRY(auto stored, catalog.fact(secrets_area, name));
   if (stored) return *stored;
@@ -38,16 +51,8 @@ Expected<std::string> load_or_make(storage::Catalog& catalog, std::string_view n
   return made;
 }
 
-}  // namespace
-
-Expected<UserDirectory::Admins> reconcile_admins(const config::Settings& settings, storage::Catalog& catalog) {
-  UserDirectory::Admins admins;
-  OCTAVO_TRY(const auto facts, catalog.facts(admins_area));
-  for (const auto& [name, entry] : facts) {
-    auto stored = StoredPassword::parse_admin_entry(entry);
-    if (!stored) return fail(ErrorCode::corrupted, "the stored password of admin \"" + name + "\" is not readable");
-    admins.emplace(name, std::move(*stored));
-  }
+Expected<UserDirectory::Admins> reconcile_configured(const config::Settings& settings, storage::Catalog& catalog) {
+  OCTAVO_TRY(auto admins, read_admins(catalog, admins_area));
   if (settings.admins.empty()) {
     if (!admins.empty()) spdlog::info("{} admin(s) from the data folder: the configuration names none", admins.size());
     return admins;
@@ -80,8 +85,33 @@ Expected<UserDirectory::Admins> reconcile_admins(const config::Settings& setting
   return admins;
 }
 
-Expected<std::string> load_cookie_secret(const config::Settings& settings, storage::Catalog& catalog) {
-  if (!settings.cookie_secret.empty()) return settings.cookie_secret;
+}  // namespace
+
+Expected<UserDirectory::Admins> reconcile_admins(const config::Settings& settings, storage::Catalog& catalog) {
+  OCTAVO_TRY(auto admins, reconcile_configured(settings, catalog));
+  OCTAVO_TRY(auto added, read_admins(catalog, added_admins_area));
+  for (auto& [name, password] : added) {
+    if (!settings.admins.contains(name)) admins.insert_or_assign(name, std::move(password));
+  }
+  return admins;
+}
+
+Expected<StoredPassword> store_admin(storage::Catalog& catalog, const std::string& name, const std::string& password,
+                                     std::uint32_t iterations) {
+  OCTAVO_TRY_VOID(check_admin(name, password));
+  auto stored = StoredPassword::parse_admin_entry(password);
+  if (!stored) stored = StoredPassword::make(password, iterations);
+  OCTAVO_TRY_VOID(catalog.set_fact(added_admins_area, name, stored->admin_entry()));
+  return *std::move(stored);
+}
+
+// An earlier configuration may have named it.
+Expected<void> erase_admin(storage::Catalog& catalog, std::string_view name) {
+  OCTAVO_TRY_VOID(catalog.erase_fact(admins_area, name));
+  return catalog.erase_fact(added_admins_area, name);
+}
+
+Expected<std::string> load_cookie_secret(storage::Catalog& catalog) {
   return load_or_make(catalog, "cookie", 32);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <mutex>
 
 #include "api/couch/auth/admin_store.h"
@@ -13,6 +14,8 @@
 #include "base/encoding.h"
 #include "base/thread_ordinal.h"
 #include "base/unix_time.h"
+#include "config/live_settings.h"
+#include "config/validate.h"
 
 namespace octavo::api::couch {
 
@@ -64,20 +67,43 @@ bool open_to_everyone(const Request& request) {
 struct Authenticator::State {
   State(const config::Settings& server_settings, partitioning::Engine& engine, UserDirectory::Admins admins,
         std::string secret, JwtVerifier verifier)
-      : settings(server_settings),
-        catalog(engine.catalog()),
+      : database_engine(engine),
         users(engine, std::move(admins)),
-        passwords(engine, server_settings.pbkdf2_iterations),
-        cookie_secret(std::move(secret)),
+        passwords(engine),
+        random_secret(std::move(secret)),
         jwt(std::move(verifier)),
         keyed_hash(crypto::random_bytes(32)) {
-    if (!settings.proxy_secret.empty()) proxy_hash.emplace(settings.proxy_secret);
+    keep_configured(server_settings);
   }
 
   Expected<std::optional<UserContext>> by_cookie(std::string_view value);
   std::optional<UserContext> by_proxy(const Request& request) const;
   Expected<UserContext> by_jwt(std::string_view token);
   Expected<UserContext> anonymous(const Request& request) const;
+
+  const config::Settings& settings() const { return database_engine.settings(); }
+  storage::Catalog& catalog() const { return database_engine.catalog(); }
+  /// Signs cookies.
+  std::string_view cookie_secret() const {
+    const std::string& configured = settings().cookie_secret;
+    return configured.empty() ? random_secret : configured;
+  }
+  /// Makes the tokens of a trusted proxy; absent: there is no such proxy.
+  const std::optional<crypto::KeyedHash>& proxy_hash() const {
+    return proxy_hashes.of(settings(), [](const config::Settings& version) {
+      std::optional<crypto::KeyedHash> hash;
+      if (!version.proxy_secret.empty()) hash.emplace(version.proxy_secret);
+      return hash;
+    });
+  }
+  void keep_configured(const config::Settings& configured) {
+    configured_admins.clear();
+    for (const auto& [name, password] : configured.admins) {
+      const auto source = configured.sources.by_name.find("admins." + name);
+      configured_admins[name] = source == configured.sources.by_name.end() ? "the configuration" : source->second;
+    }
+  }
+  Expected<void> check_may_change(const std::string& name) const;
 
   // Tokens verified before, per thread: checking a signature takes up to 100 µs.
   using JwtCache = BoundedCache<crypto::KeyedHash::Value, JwtIdentity, VerifiedFingerprints::FingerprintHash>;
@@ -86,14 +112,15 @@ struct Authenticator::State {
     JwtCache verified{128};
   };
 
-  const config::Settings& settings;
-  storage::Catalog& catalog;
+  partitioning::Engine& database_engine;
   UserDirectory users;
   PasswordChecker passwords;
-  std::string cookie_secret;
+  const std::string random_secret;  ///< signs cookies unless a secret is configured
   JwtVerifier jwt;
   crypto::KeyedHash keyed_hash;
-  std::optional<crypto::KeyedHash> proxy_hash;  ///< makes the tokens of a trusted proxy
+  config::MadeFromSettings<std::optional<crypto::KeyedHash>> proxy_hashes;
+  std::mutex admins_mutex;                               ///< is held while admins change
+  std::map<std::string, std::string> configured_admins;  ///< name → where it was given; guarded by the mutex
   VerifiedFingerprints verified_cookies;
   std::array<JwtSlot, 32> jwt_slots;
 };
@@ -102,7 +129,7 @@ Expected<std::unique_ptr<Authenticator>> Authenticator::create(const config::Set
                                                                partitioning::Engine& engine) {
   OCTAVO_TRY(auto keys, JwtKeys::load(settings.jwt_keys));
   OCTAVO_TRY(auto admins, reconcile_admins(settings, engine.catalog()));
-  OCTAVO_TRY(auto secret, load_cookie_secret(settings, engine.catalog()));
+  OCTAVO_TRY(auto secret, load_cookie_secret(engine.catalog()));
   auto state = std::make_unique<State>(
       settings, engine, std::move(admins), std::move(secret),
       JwtVerifier(std::move(keys), settings.jwt_required_claims, settings.jwt_roles_claim_path));
@@ -121,10 +148,11 @@ Expected<std::optional<UserContext>> Authenticator::State::by_cookie(std::string
   }
   OCTAVO_TRY(const auto user, users.find(cookie->user));
   if (!user || user->conflicted) return std::nullopt;
-  if (cookie->seconds_left(unix_now_s(), settings.session_timeout_s) <= 0) return std::nullopt;
-  const auto fingerprint = keyed_hash({value, user->salt()});
+  if (cookie->seconds_left(unix_now_s(), settings().session_timeout_s) <= 0) return std::nullopt;
+  const std::string_view secret = cookie_secret();
+  const auto fingerprint = keyed_hash({value, user->salt(), secret});
   if (!verified_cookies.contains(fingerprint)) {
-    if (!cookie->signed_with(cookie_secret, user->salt())) return std::nullopt;
+    if (!cookie->signed_with(secret, user->salt())) return std::nullopt;
     verified_cookies.add(fingerprint);
   }
   return context_of(*user, "cookie");
@@ -133,14 +161,15 @@ Expected<std::optional<UserContext>> Authenticator::State::by_cookie(std::string
 // A proxy proves by a token, the HMAC of the user's name, that it shares the secret. As in CouchDB, the roles are not
 // part of the token, and a request with a wrong one is a request without it.
 std::optional<UserContext> Authenticator::State::by_proxy(const Request& request) const {
-  if (!proxy_hash) return std::nullopt;
+  const auto& hash = proxy_hash();
+  if (!hash) return std::nullopt;
   const auto name = request.header("X-Auth-CouchDB-UserName");
   const auto token = request.header("X-Auth-CouchDB-Token");
   if (!name || name->empty() || !token) return std::nullopt;
-  const auto mac = proxy_hash->of_message(*name);
+  const auto mac = hash->of_message(*name);
   bool trusted = crypto::constant_time_equal(crypto::hex_encode({mac.data(), mac.size()}), *token);
   if (!trusted && token->size() == 2 * crypto::digest_bytes(crypto::Digest::sha1)) {  // of an older proxy
-    const auto old_mac = crypto::hmac(crypto::Digest::sha1, settings.proxy_secret, *name);
+    const auto old_mac = crypto::hmac(crypto::Digest::sha1, settings().proxy_secret, *name);
     trusted = crypto::constant_time_equal(crypto::hex_encode(old_mac), *token);
   }
   if (!trusted) return std::nullopt;
@@ -175,7 +204,7 @@ Expected<UserContext> Authenticator::State::by_jwt(std::string_view token) {
 
 Expected<UserContext> Authenticator::State::anonymous(const Request& request) const {
   UserContext user;
-  if (settings.require_valid_user) {
+  if (settings().require_valid_user) {
     if (!open_to_everyone(request)) return fail(ErrorCode::unauthorized, "Authentication required.");
   } else if (!users.has_admins()) {
     user.roles.emplace_back("_admin");
@@ -219,7 +248,7 @@ Task<Expected<UserContext>> Authenticator::log_in(std::string_view name, std::st
 std::string Authenticator::issue_cookie(const UserContext& user) const {
   const auto record = state_->users.find(user.name);
   const std::string_view salt = record && *record ? (*record)->salt() : std::string_view();
-  return SessionCookie::encode(user.name, unix_now_s(), state_->cookie_secret, salt);
+  return SessionCookie::encode(user.name, unix_now_s(), state_->cookie_secret(), salt);
 }
 
 std::optional<std::string> Authenticator::renewed_cookie(const Request& request, const UserContext& user) const {
@@ -227,10 +256,11 @@ std::optional<std::string> Authenticator::renewed_cookie(const Request& request,
   const auto value = session_cookie_of(request);
   const auto cookie = value ? SessionCookie::decode(*value) : std::nullopt;
   if (!cookie || cookie->user != user.name) return std::nullopt;
-  const std::int64_t timeout_s = state_->settings.session_timeout_s.count();
-  const auto left_s = cookie->seconds_left(unix_now_s(), state_->settings.session_timeout_s);
+  const config::Settings& settings = state_->settings();
+  const std::int64_t timeout_s = settings.session_timeout_s.count();
+  const auto left_s = cookie->seconds_left(unix_now_s(), settings.session_timeout_s);
   if (left_s > timeout_s / 2) return std::nullopt;
-  return set_session_cookie(issue_cookie(user), state_->settings, request.tls);
+  return set_session_cookie(issue_cookie(user), settings, request.tls);
 }
 
 bool Authenticator::has_admins() const {
@@ -238,13 +268,60 @@ bool Authenticator::has_admins() const {
 }
 
 Expected<void> Authenticator::reload_admins(const config::Settings& settings) {
-  OCTAVO_TRY(auto admins, reconcile_admins(settings, state_->catalog));
+  const std::lock_guard lock(state_->admins_mutex);
+  OCTAVO_TRY(auto admins, reconcile_admins(settings, state_->catalog()));
+  state_->users.set_admins(std::move(admins));
+  state_->keep_configured(settings);
+  return {};
+}
+
+Expected<void> Authenticator::State::check_may_change(const std::string& name) const {
+  const auto configured = configured_admins.find(name);
+  if (configured == configured_admins.end()) return {};
+  return fail(ErrorCode::forbidden,
+              "The admin " + name + " is given by " + configured->second +
+                  ", which is stronger than a change at run time. Change it there.",
+              "modification_not_allowed");
+}
+
+Expected<void> Authenticator::set_admin(const std::string& name, const std::string& password) {
+  const std::lock_guard lock(state_->admins_mutex);
+  auto admins = state_->users.admins();
+  const auto known = admins.find(name);
+  if (known != admins.end() && known->second.matches(password)) return {};
+  OCTAVO_TRY_VOID(state_->check_may_change(name));
+  OCTAVO_TRY(auto stored, store_admin(state_->catalog(), name, password, state_->settings().pbkdf2_iterations));
+  admins.insert_or_assign(name, std::move(stored));
   state_->users.set_admins(std::move(admins));
   return {};
 }
 
+Expected<bool> Authenticator::remove_admin(const std::string& name) {
+  const std::lock_guard lock(state_->admins_mutex);
+  auto admins = state_->users.admins();
+  if (!admins.contains(name)) return false;
+  OCTAVO_TRY_VOID(state_->check_may_change(name));
+  const config::Settings& settings = state_->settings();
+  if (admins.size() == 1 && !config::is_loopback(settings.bind) && !settings.allow_public_without_auth) {
+    return fail(ErrorCode::forbidden,
+                "The last admin of a server that other machines can reach cannot be removed: everybody could read and "
+                "delete everything.",
+                "modification_not_allowed");
+  }
+  OCTAVO_TRY_VOID(erase_admin(state_->catalog(), name));
+  admins.erase(name);
+  state_->users.set_admins(std::move(admins));
+  return true;
+}
+
+std::vector<std::string> Authenticator::admin_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, password] : state_->users.admins()) names.push_back(name);
+  return names;
+}
+
 bool Authenticator::accepts_proxy() const {
-  return state_->proxy_hash.has_value();
+  return state_->proxy_hash().has_value();
 }
 
 bool Authenticator::accepts_jwt() const {

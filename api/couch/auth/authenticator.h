@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/couch/auth/user_directory.h"
 #include "api/couch/call/call.h"
@@ -42,9 +43,17 @@ class Authenticator {
   /// Set-Cookie value that renews a cookie which is past half its lifetime; nullopt otherwise.
   std::optional<std::string> renewed_cookie(const Request& request, const UserContext& user) const;
   bool has_admins() const;
-  /// Replaces the admins by those of `settings`, as create() does; sessions of removed admins end. Blocking. On error
-  /// (those of create()) the previous admins remain.
+  /// Replaces the configured admins by those of `settings`, as create() does; sessions of removed admins end. Blocking.
+  /// On error (those of create()) the previous admins remain.
   Expected<void> reload_admins(const config::Settings& settings);
+  /// Adds an admin beside the configured ones, or changes its password, durably. `password` may be a hash in the form
+  /// of CouchDB's configuration. Blocking: PBKDF2. Errors: bad_request; forbidden (a configured admin with another
+  /// password).
+  Expected<void> set_admin(const std::string& name, const std::string& password);
+  /// Removes an admin durably; its sessions end. False: there is no such admin. Blocking. Errors: forbidden (a
+  /// configured admin, or the last one of a server that other machines can reach).
+  Expected<bool> remove_admin(const std::string& name);
+  std::vector<std::string> admin_names() const;
   /// True if a proxy may authenticate users.
   bool accepts_proxy() const;
   /// True if JWT keys are configured.

@@ -26,9 +26,8 @@ struct PasswordChecker::Flight {
   partitioning::ChangeNotifier done;
 };
 
-PasswordChecker::PasswordChecker(partitioning::Engine& engine, std::uint32_t dummy_iterations)
+PasswordChecker::PasswordChecker(partitioning::Engine& engine)
     : engine_(engine), keyed_hash_(crypto::random_bytes(32)) {
-  dummy_.iterations = dummy_iterations;
   dummy_.salt = "octavo";
 }
 
@@ -59,6 +58,7 @@ Task<Expected<void>> PasswordChecker::check(std::shared_ptr<const UserRecord> us
   const VerifiedFingerprints::Fingerprint print =
       known ? fingerprint(*user, password) : keyed_hash_({name, password, std::string_view(), std::string_view()});
   StoredPassword stored = known ? *user->password : dummy_;
+  if (!known) stored.iterations = engine_.settings().pbkdf2_iterations;
   OCTAVO_CO_TRY(const auto matched, co_await hash_and_compare(std::move(stored), std::move(password), print));
   if (!known || !matched) {
     limiter_.failed(peer_address, name, LoginLimiter::Clock::now());

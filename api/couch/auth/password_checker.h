@@ -23,8 +23,7 @@ class PasswordChecker {
   static constexpr std::size_t checks_max = 256;
   static constexpr std::size_t password_bytes_max = 16 * 1024;
 
-  /// `dummy_iterations`: the work done for users that do not exist, so that their check takes as long as for others.
-  PasswordChecker(partitioning::Engine& engine, std::uint32_t dummy_iterations);
+  explicit PasswordChecker(partitioning::Engine& engine);
 
   /// True if exactly this password was verified for exactly this record before. Does not wait.
   bool remembered(const UserRecord& user, std::string_view password);
@@ -41,7 +40,7 @@ class PasswordChecker {
                                         VerifiedFingerprints::Fingerprint fingerprint);
 
   partitioning::Engine& engine_;
-  StoredPassword dummy_;
+  StoredPassword dummy_;  ///< of users that do not exist, so that their check takes as long as for others
   crypto::KeyedHash keyed_hash_;
   VerifiedFingerprints verified_;
   LoginLimiter limiter_;

@@ -84,6 +84,11 @@ void UserDirectory::set_admins(Admins admins) {
   admins_version_.fetch_add(1, std::memory_order_release);
 }
 
+UserDirectory::Admins UserDirectory::admins() const {
+  const std::lock_guard lock(admins_mutex_);
+  return admins_;
+}
+
 std::optional<StoredPassword> UserDirectory::admin_password(std::string_view name) const {
   const std::lock_guard lock(admins_mutex_);
   const auto admin = admins_.find(name);

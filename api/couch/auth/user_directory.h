@@ -52,6 +52,7 @@ class UserDirectory {
 
   bool has_admins() const { return has_admins_.load(std::memory_order_acquire); }
   void set_admins(Admins admins);
+  Admins admins() const;
 
   /// nullptr if there is no such user. Reads one document on a cache miss. Errors: those of the storage.
   Expected<std::shared_ptr<const UserRecord>> find(std::string_view name);

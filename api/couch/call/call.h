@@ -33,7 +33,8 @@ struct UserContext {
   bool is_server_admin() const { return has_role("_admin"); }
 };
 
-/// The services that every handler may use. They live as long as the server.
+/// The services that every handler may use. They live as long as the server. `settings` are those in effect when the
+/// request began.
 struct Services {
   partitioning::Engine& engine;
   Authenticator& authenticator;

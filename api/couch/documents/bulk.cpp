@@ -71,7 +71,7 @@ Expected<std::vector<storage::DocumentWrite>> batch_writes(const Call& call, Bul
   writes.reserve(request.documents.size());
   std::unordered_set<std::string> seen;
   for (auto& document : request.documents) {
-    auto id = document.id ? *document.id : partition + ":" + new_uuid();
+    auto id = document.id ? *document.id : partition + ":" + new_uuid(call.services.settings);
     OCTAVO_TRY_VOID(check_id(id, *call.database));
     if (partitioning::partition_key_of(id, true) != partition || id.starts_with('_')) {
       return fail(ErrorCode::bad_request, "Document `" + id + "` is not in partition `" + partition + "`.",

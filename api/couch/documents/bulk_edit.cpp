@@ -108,7 +108,7 @@ struct BulkWork {
 };
 
 // Sorts the documents into ordinary and local writes, and those that are refused.
-BulkWork sort_out(const partitioning::Database& database, BulkRequest& request) {
+BulkWork sort_out(const partitioning::Database& database, const config::Settings& settings, BulkRequest& request) {
   const auto count = request.documents.size();
   BulkWork work;
   work.results.resize(count);
@@ -118,7 +118,7 @@ BulkWork sort_out(const partitioning::Database& database, BulkRequest& request) 
   for (std::size_t i = 0; i < count; ++i) {
     auto& document = request.documents[i];
     auto& result = work.results[i];
-    result.id = document.id ? *document.id : new_uuid();
+    result.id = document.id ? *document.id : new_uuid(settings);
     if (const auto refused = request.refused.find(i); refused != request.refused.end()) {
       result.outcome = std::move(refused->second);
       continue;
@@ -178,7 +178,7 @@ Task<Expected<std::vector<BulkResult>>> write_each(Call& call, BulkRequest reque
   const bool users = is_users_database(*call.database);
   const bool many = request.documents.size() > inline_documents_max;
   auto& engine = call.services.engine;
-  auto sort = [&] { return sort_out(*call.database, request); };
+  auto sort = [&] { return sort_out(*call.database, call.services.settings, request); };
   BulkWork work;
   if (many) {
     work = co_await engine.workers().run_patiently(std::move(sort));

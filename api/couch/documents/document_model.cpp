@@ -58,12 +58,12 @@ std::string PartitionModel::document_id(std::string_view id) const {
 
 Expected<scripts::DocumentModel::Parsed> PartitionModel::parse(std::string_view json, bool makes_id) const {
   OCTAVO_TRY(const std::string plain, without_self(json));
-  OCTAVO_TRY(auto document, parse_document(plain, bytes_max_));
+  OCTAVO_TRY(auto document, parse_document(plain, settings_.document_bytes_max));
   if (document.deleted) return fail(ErrorCode::bad_request, "Documents are deleted with deleteDocument.");
   if (!document.history.empty()) return fail(ErrorCode::bad_request, "A function does not write `_revisions`.");
   if (!document.id && !makes_id) return fail(ErrorCode::bad_request, "Document id must not be empty");
   Parsed parsed;
-  parsed.id = document_id(document.id ? *document.id : new_uuid());
+  parsed.id = document_id(document.id ? *document.id : new_uuid(settings_));
   OCTAVO_TRY_VOID(partitioning::check_document_id(parsed.id, true));
   if (document.id && document.id->find(':') != std::string::npos && *document.id != parsed.id) {
     return fail(ErrorCode::bad_request, "The document '" + *document.id + "' is of another partition.");

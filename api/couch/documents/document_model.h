@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "api/scripts/document_model.h"
+#include "config/settings.h"
 #include "partitioning/database.h"
 
 namespace octavo::api::couch {
@@ -13,8 +14,9 @@ namespace octavo::api::couch {
 /// partition.
 class PartitionModel final : public scripts::DocumentModel {
  public:
-  PartitionModel(const partitioning::Database& database, std::string partition, std::size_t bytes_max)
-      : partition_(std::move(partition)), bytes_max_(bytes_max), rows_("dbs/" + database.name()) {}
+  /// `settings` must outlive this.
+  PartitionModel(const partitioning::Database& database, std::string partition, const config::Settings& settings)
+      : partition_(std::move(partition)), settings_(settings), rows_("dbs/" + database.name()) {}
 
   Expected<Parsed> parse(std::string_view json, bool makes_id) const override;
   void append(std::string& out, const storage::DocumentView& document) const override {
@@ -40,7 +42,7 @@ class PartitionModel final : public scripts::DocumentModel {
   };
 
   const std::string partition_;
-  const std::size_t bytes_max_;
+  const config::Settings& settings_;
   const Rows rows_;
 };
 

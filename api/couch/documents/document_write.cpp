@@ -117,7 +117,7 @@ Task<Expected<Reply>> create_document(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(auto document, co_await read_body(call));
   if (!document.id) {
-    document.id = new_uuid();
+    document.id = new_uuid(call.services.settings);
     document.revision.reset();
   }
   const auto id = *document.id;

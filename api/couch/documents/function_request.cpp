@@ -155,7 +155,7 @@ Expected<std::string> request_json(const Call& call, std::optional<std::string_v
   std::string out = "{\"info\":";
   OCTAVO_TRY_VOID(append_database_info(out, *call.database));
   while (out.back() == '\n') out.pop_back();
-  append_member(out, "uuid", new_uuid());
+  append_member(out, "uuid", new_uuid(call.services.settings));
   if (document_id) {
     append_member(out, "id", *document_id);
   } else {

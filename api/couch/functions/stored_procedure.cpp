@@ -29,7 +29,7 @@ namespace javascript = query::javascript;
 Expected<std::unique_ptr<scripts::DocumentModel>> model_of(const Call& call, const std::string& partition) {
   const auto& settings = call.services.settings;
   if (!is_container(call.database->definition()->text)) {
-    return std::make_unique<PartitionModel>(*call.database, partition, settings.document_bytes_max);
+    return std::make_unique<PartitionModel>(*call.database, partition, settings);
   }
   OCTAVO_TRY(const auto container, cosmos::container_of(*call.database));
   OCTAVO_TRY(auto key, partitioning::TypedKey::decode(partition, container->hierarchical()));

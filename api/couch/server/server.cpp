@@ -14,6 +14,7 @@ void add_server_routes(RouteList& routes) {
   add_server_node_routes(routes);
   add_replication_routes(routes);
   add_server_config_routes(routes);
+  add_cluster_setup_routes(routes);
 }
 
 }  // namespace octavo::api::couch

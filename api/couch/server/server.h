@@ -19,6 +19,7 @@ void add_server_databases_routes(RouteList& routes);  ///< server_databases.cpp:
 void add_server_node_routes(RouteList& routes);       ///< server_node.cpp: /_node/{node}/…
 void add_replication_routes(RouteList& routes);       ///< replication.cpp: /_replicate, /_scheduler
 void add_server_config_routes(RouteList& routes);     ///< server_config.cpp: /_node/{node}/_config
+void add_cluster_setup_routes(RouteList& routes);     ///< cluster_setup.cpp: /_cluster_setup
 
 /// Error not_found unless `{node}` of the route names this server.
 Expected<void> check_node(const Call& call);
@@ -26,5 +27,7 @@ Expected<void> check_node(const Call& call);
 /// 32 hexadecimal digits. Those of one thread ascend, so that documents with these ids are stored side by side; 13
 /// random bytes keep them unique.
 std::string new_uuid();
+/// An id made as [uuids] of the settings says; sequential is the above.
+std::string new_uuid(const config::Settings& settings);
 
 }  // namespace octavo::api::couch

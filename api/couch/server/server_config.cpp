@@ -1,11 +1,15 @@
+#include "api/couch/server/server_config.h"
+
 #include <boost/json.hpp>
 
-#include "api/couch/call/errors.h"
+#include "api/couch/auth/admin_store.h"
+#include "api/couch/auth/authenticator.h"
 #include "api/couch/call/json_reply.h"
+#include "api/couch/server/couch_settings.h"
 #include "api/couch/server/server.h"
-#include "config/setting_table.h"
 
-// The effective settings in the form of CouchDB's configuration: sections of keys, with text values only.
+// The settings in effect in the form of CouchDB's configuration: sections of keys, with text values only. Each setting
+// is shown under Octavo's name and under CouchDB's names.
 
 namespace octavo::api::couch {
 
@@ -13,104 +17,86 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view masked = "*****";
-
-/// A value as CouchDB would show it: without TOML's quotes.
-std::string plain(std::string_view toml) {
-  if (toml.size() >= 2 && (toml.front() == '"' || toml.front() == '\'') && toml.back() == toml.front()) {
-    return std::string(toml.substr(1, toml.size() - 2));
-  }
-  return std::string(toml);
+std::string shown_value(const NamedSetting& named, const config::Draft& draft) {
+  std::string text = named.value(draft);
+  return named.setting->secret && !text.empty() ? std::string(masked_secret) : text;
 }
 
-config::Draft draft_of(const config::Settings& settings) {
-  config::Draft draft;
-  static_cast<config::Settings&>(draft) = settings;
-  return draft;
+json::object& section_of(json::object& all, std::string_view name) {
+  json::value& value = all[name];
+  if (!value.is_object()) value = json::object();
+  return value.get_object();
 }
 
 void add_table(json::object& section, const config::Draft& draft, const config::Setting& setting) {
   const auto* member = std::get_if<std::map<std::string, std::string> config::Draft::*>(&setting.member);
   if (member == nullptr) return;
   for (const auto& [name, value] : draft.*(*member)) {
-    section[name] = setting.secret ? masked : std::string_view(value);
+    section[name] = setting.secret ? masked_secret : std::string_view(value);
   }
 }
 
 /// All sections, with secrets masked. Settings that only set the value of another setting are omitted.
-json::object sections(const config::Settings& settings) {
-  const config::Draft draft = draft_of(settings);
+Expected<json::object> sections(const Call& call) {
+  const config::Draft draft = config::draft_of(call.services.settings);
   json::object all;
   for (const config::Setting& setting : config::setting_table()) {
     if (!setting.in_file) continue;
-    json::value& value = all[setting.section];
-    if (!value.is_object()) value = json::object();
-    json::object& section = value.get_object();
+    json::object& section = section_of(all, setting.section);
+    if (setting.section == admins_section) continue;
     if (setting.type == config::ValueType::table) {
       add_table(section, draft, setting);
     } else {
-      const std::string text = plain(config::toml_value(draft, setting));
-      section[setting.key] = setting.secret && !text.empty() ? masked : std::string_view(text);
+      section[setting.key] = shown_value({&setting, CouchForm::text}, draft);
     }
   }
+  for (const CouchSetting& named : couch_settings()) {
+    const NamedSetting setting{config::find_setting(named.octavo_section, named.octavo_key), named.form};
+    section_of(all, named.section)[named.key] = shown_value(setting, draft);
+  }
+  for (const FixedCouchValue& fixed : fixed_couch_values()) section_of(all, fixed.section)[fixed.key] = fixed.value;
+  OCTAVO_TRY(const auto uuid, load_server_uuid(call.services.engine.catalog()));
+  section_of(all, "couchdb")["uuid"] = uuid;
+  json::object& admins = section_of(all, admins_section);
+  for (const std::string& name : call.services.authenticator.admin_names()) admins[name] = masked_secret;
   return all;
 }
 
 Task<Expected<Reply>> get_config(Call& call) {
   OCTAVO_CO_TRY_VOID(check_node(call));
-  co_return json_reply(sections(call.services.settings));
+  OCTAVO_CO_TRY(const auto all, sections(call));
+  co_return json_reply(all);
 }
 
 Task<Expected<Reply>> get_config_section(Call& call) {
   OCTAVO_CO_TRY_VOID(check_node(call));
-  const json::object all = sections(call.services.settings);
+  OCTAVO_CO_TRY(const auto all, sections(call));
   const json::value* section = all.if_contains(call.path("section"));
   co_return json_reply(section == nullptr ? json::value(json::object()) : *section);
 }
 
 Task<Expected<Reply>> get_config_key(Call& call) {
   OCTAVO_CO_TRY_VOID(check_node(call));
-  const json::object all = sections(call.services.settings);
-  const json::value* section = all.if_contains(call.path("section"));
-  const json::value* value = section == nullptr ? nullptr : section->get_object().if_contains(call.path("key"));
-  if (value == nullptr) co_return fail(ErrorCode::not_found, "unknown_config_value");
-  co_return json_reply(*value);
-}
-
-/// Explains how to change the setting that the client tried to change.
-std::string how_to_set(std::string_view section, std::string_view key) {
-  for (const config::Setting& setting : config::setting_table()) {
-    if (setting.section != section || (setting.key != key && setting.type != config::ValueType::table)) continue;
-    std::string text =
-        "Settings are read-only while the server runs. Set `" + setting.toml_name() + "` in the configuration file";
-    if (setting.type == config::ValueType::table) return text + " and restart.";
-    return text + ", " + setting.environment_variable() + " in the environment or " + setting.flag() +
-           " on the command line, and restart.";
-  }
-  return "Settings are read-only while the server runs, and there is none of this name; "
-         "`octavo serve --help` lists them.";
-}
-
-Task<Expected<Reply>> refuse_change(Call& call) {
-  OCTAVO_CO_TRY_VOID(check_node(call));
-  co_return error_reply(403, "modification_not_allowed", how_to_set(call.path("section"), call.path("key")));
-}
-
-Task<Expected<Reply>> refuse_reload(Call& call) {
-  OCTAVO_CO_TRY_VOID(check_node(call));
-  co_return error_reply(403, "modification_not_allowed",
-                        "Settings are read when the server starts; restart it to read them again.");
+  OCTAVO_CO_TRY(const auto value, config_value(call, call.path("section"), call.path("key")));
+  if (!value) co_return fail(ErrorCode::not_found, "unknown_config_value");
+  co_return json_reply(json::value(*value));
 }
 
 }  // namespace
 
+Expected<std::optional<std::string>> config_value(const Call& call, std::string_view section, std::string_view key) {
+  OCTAVO_TRY(const auto all, sections(call));
+  const json::value* found = all.if_contains(section);
+  const json::value* value = found == nullptr ? nullptr : found->get_object().if_contains(key);
+  if (value == nullptr) return std::nullopt;
+  return std::string(value->get_string());
+}
+
 void add_server_config_routes(RouteList& routes) {
   routes.push_back({Method::get, "/_node/{node}/_config", Access::server_admin, get_config});
-  routes.push_back({Method::post, "/_node/{node}/_config/_reload", Access::server_admin, refuse_reload});
   routes.push_back({Method::get, "/_node/{node}/_config/{section}", Access::server_admin, get_config_section});
   routes.push_back({Method::get, "/_node/{node}/_config/{section}/{key}", Access::server_admin, get_config_key});
-  routes.push_back({Method::put, "/_node/{node}/_config/{section}/{key}", Access::server_admin, refuse_change});
-  routes.push_back({Method::del, "/_node/{node}/_config/{section}/{key}", Access::server_admin, refuse_change});
+  add_config_change_routes(routes);
 }
 
 }  // namespace octavo::api::couch

@@ -19,8 +19,6 @@ namespace octavo::api::couch {
 
 namespace {
 
-constexpr std::uint64_t uuids_max = 1000;  // CouchDB's [uuids] max_count
-
 void append_text_member(std::string& out, std::string_view name, std::string_view value) {
   append_json_key(out, name);
   append_json_string(out, value);
@@ -93,6 +91,7 @@ Task<Expected<Reply>> get_ready(Call& call) {
 }
 
 Task<Expected<Reply>> get_uuids(Call& call) {
+  const std::uint64_t uuids_max = call.services.settings.uuids_max;
   std::uint64_t count = 1;
   if (const auto text = call.request.parameter("count")) {
     const auto end = std::from_chars(text->data(), text->data() + text->size(), count);
@@ -106,7 +105,7 @@ Task<Expected<Reply>> get_uuids(Call& call) {
   reply.body = R"({"uuids":[)";
   for (std::uint64_t i = 0; i < count; ++i) {
     if (i > 0) reply.body += ',';
-    append_json_string(reply.body, new_uuid());
+    append_json_string(reply.body, new_uuid(call.services.settings));
   }
   reply.body += "]}";
   const std::string tag = crypto::hex_encode(crypto::hash(crypto::Digest::sha256, reply.body)).substr(0, 32);
@@ -207,22 +206,6 @@ Task<Expected<Reply>> get_utils(Call&) {
 }
 
 }  // namespace
-
-std::string new_uuid() {
-  constexpr std::uint32_t counter_end = 0xfff000;
-  thread_local std::string prefix;                   // NOLINT(misc-use-internal-linkage): local to the function
-  thread_local std::uint32_t counter = counter_end;  // NOLINT(misc-use-internal-linkage)
-  const std::string random = crypto::random_bytes(13);
-  if (counter >= counter_end) {
-    prefix = crypto::hex_encode(random);
-    counter = 0;
-  }
-  // Random steps hide how many documents were created between two.
-  counter += 1 + (static_cast<unsigned char>(random[0]) << 4 | static_cast<unsigned char>(random[1]) >> 4);
-  std::string digits(3, '\0');
-  for (std::size_t i = 0; i < 3; ++i) digits[i] = static_cast<char>(counter >> (16 - 8 * i) & 0xff);
-  return prefix + crypto::hex_encode(digits);
-}
 
 void add_server_info_routes(RouteList& routes) {
   routes.push_back({Method::get, "/", Access::anyone, get_welcome});

@@ -89,7 +89,7 @@ TEST_CASE("a stopped server refuses connections") {
 TEST_CASE("a port that is taken is an error that names it") {
   TestServer server;
   octavo::api::HttpMetrics metrics(1);
-  const auto settings = test_settings();
+  const octavo::config::LiveSettings settings(test_settings());
   octavo::server::HttpServer other(settings, metrics, nullptr);
   TestHandler handler;
   const auto result = other.listen({.port = server.port(), .handler = &handler});
@@ -99,7 +99,7 @@ TEST_CASE("a port that is taken is an error that names it") {
 
 TEST_CASE("a name is not an address to listen on") {
   octavo::api::HttpMetrics metrics(1);
-  const auto settings = test_settings();
+  const octavo::config::LiveSettings settings(test_settings());
   octavo::server::HttpServer server(settings, metrics, nullptr);
   TestHandler handler;
   CHECK_FALSE(server.listen({.address = "nowhere", .handler = &handler}));

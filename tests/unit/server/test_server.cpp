@@ -167,7 +167,7 @@ TestServer::TestServer(config::Settings wanted, AccessLog* access_log)
     : TestServer(std::move(wanted), ListenOptions{}, access_log) {}
 
 TestServer::TestServer(config::Settings wanted, const ListenOptions& options, AccessLog* access_log)
-    : settings(std::move(wanted)), metrics(io_thread_count(settings)), server(settings, metrics, access_log) {
+    : settings(std::move(wanted)), metrics(io_thread_count(settings.now())), server(settings, metrics, access_log) {
   auto listen = options;
   listen.handler = &handler;
   if (const auto listening = server.listen(listen); !listening) throw std::runtime_error(listening.error().reason);

@@ -51,7 +51,7 @@ class TestServer {
   std::uint16_t port() const { return server.port(); }
 
   TestHandler handler;
-  config::Settings settings;
+  config::LiveSettings settings;
   api::HttpMetrics metrics;
   HttpServer server;
 };

@@ -184,7 +184,7 @@ TEST_CASE("a TLS server stops with its idle connections") {
 
 TEST_CASE("a missing certificate is an error that names the file") {
   octavo::api::HttpMetrics metrics(1);
-  const auto settings = test_settings();
+  const octavo::config::LiveSettings settings(test_settings());
   HttpServer server(settings, metrics, nullptr);
   TestHandler handler;
   const auto result =

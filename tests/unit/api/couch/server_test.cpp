@@ -309,18 +309,19 @@ TEST_CASE("a section and a key of the configuration are shown") {
         boost::json::object());
 }
 
-TEST_CASE("changing the configuration is refused with how to do it instead") {
+TEST_CASE("a setting that is read at the start is refused with how to set it instead") {
   ServerFixture fixture;
   TestRequest put(Method::put);
+  put.body("\"8\"");
   const auto reply =
       fixture.auth.handle(server_routes(), "/_node/{node}/_config/{section}/{key}", put, AuthFixture::server_admin(),
-                          {{"node", "_local"}, {"section", "http"}, {"key", "header_timeout"}});
-  REQUIRE(reply);
-  CHECK(reply->status == 403);
-  const std::string reason(boost::json::parse(reply->body).at("reason").as_string());
-  CHECK(reason.find("`http.header_timeout`") != std::string::npos);
-  CHECK(reason.find("OCTAVO_HTTP_HEADER_TIMEOUT") != std::string::npos);
-  CHECK(reason.find("--http-header-timeout") != std::string::npos);
+                          {{"node", "_local"}, {"section", "cosmos"}, {"key", "port"}});
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().code == ErrorCode::forbidden);
+  CHECK(reply.error().word == "modification_not_allowed");
+  CHECK(reply.error().reason.find("cosmos.port") != std::string::npos);
+  CHECK(reply.error().reason.find("OCTAVO_COSMOS_PORT") != std::string::npos);
+  CHECK(reply.error().reason.find("--cosmos-port") != std::string::npos);
 }
 
 TEST_CASE("active tasks are shown while they run") {
