@@ -63,6 +63,8 @@ complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-logical-pa
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-physical-partition-bytes-max -x -d 'A physical partition that has become larger is split in two, online (50GiB)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-split-source-kept -x -d 'The files of a physical partition that was split stay so long, for requests that still read them (1m)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-revs-limit -x -d 'Revisions remembered per document in a new database (1000)'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-replaced-kept -x -d 'Replaced revisions can be read by `?rev=` so long, or until a compaction; 0: they are not kept (24h)'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-replaced-share-max -x -d 'Percent of the bytes of a partition'\''s documents that replaced revisions may take; 1 MiB is always kept (20)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-documents-per-bulk-max -x -d 'Documents in one bulk request, or revisions in one `_revs_diff`; beyond: 413 (100000)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-enforce-throughput -d 'Refuse requests (429) beyond the throughput that was asked for; off: it is kept and shown only (true)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l storage-durability -x -a 'commit relaxed ephemeral' -d 'When a write is acknowledged: after fsync; before it (a power cut may take the last commits); never synced (commit)'

@@ -77,6 +77,8 @@ _octavo() {
             '*--database-physical-partition-bytes-max[A physical partition that has become larger is split in two, online (50GiB)]:value:' \
             '*--database-split-source-kept[The files of a physical partition that was split stay so long, for requests that still read them (1m)]:value:' \
             '*--database-revs-limit[Revisions remembered per document in a new database (1000)]:value:' \
+            '*--database-replaced-kept[Replaced revisions can be read by `?rev=` so long, or until a compaction; 0\: they are not kept (24h)]:value:' \
+            '*--database-replaced-share-max[Percent of the bytes of a partition'\''s documents that replaced revisions may take; 1 MiB is always kept (20)]:value:' \
             '*--database-documents-per-bulk-max[Documents in one bulk request, or revisions in one `_revs_diff`; beyond\: 413 (100000)]:value:' \
             '--database-enforce-throughput[Refuse requests (429) beyond the throughput that was asked for; off\: it is kept and shown only (true)]' \
             '*--storage-durability[When a write is acknowledged\: after fsync; before it (a power cut may take the last commits); never synced (commit)]:value:(commit relaxed ephemeral)' \
