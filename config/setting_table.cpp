@@ -239,6 +239,14 @@ std::vector<Setting> make_table() {
       live(text("uuids", "utc_id_suffix", &Draft::utc_id_suffix, "End of the ids that `utc_id` makes")),
       live(number("uuids", "max_count", &Draft::uuids_max, {1, 100'000}, "Ids in one reply of `/_uuids`; beyond: 400")),
 
+      live(boolean("couch_peruser", "enable", &Draft::peruser_enabled,
+                   "Keep a database for each document of `_users`, which only that user and admins may use")),
+      live(boolean("couch_peruser", "delete_dbs", &Draft::peruser_delete_databases,
+                   "Delete that database with its user")),
+      live(text("couch_peruser", "database_prefix", &Draft::peruser_prefix,
+                "Begin of the names of these databases; the user's name follows in hexadecimal")),
+      live(number("couch_peruser", "q", &Draft::peruser_q, {1, 1'024}, "Physical partitions of such a database")),
+
       live(number("query", "find_limit_default", &Draft::find_limit_default, {1, 1'000'000},
                   "Documents that `_find` returns when the request does not say `limit`")),
       live(boolean(
@@ -311,6 +319,7 @@ std::string_view section_description(std::string_view section) {
   if (section == "database") return "Limits and defaults of databases";
   if (section == "storage") return "Durability and open files";
   if (section == "uuids") return "Ids that the server makes";
+  if (section == "couch_peruser") return "A database for each user";
   if (section == "query") return "Limits and defaults of queries";
   if (section == "javascript") return "Limits of the functions of design documents";
   if (section == "log") return "What is logged, and how";

@@ -123,6 +123,12 @@ struct Settings {
   std::string utc_id_suffix;
   std::uint32_t uuids_max = 1000;  ///< in one reply of `/_uuids`
 
+  // [couch_peruser]
+  bool peruser_enabled = false;
+  bool peruser_delete_databases = false;
+  std::string peruser_prefix = "userdb-";
+  std::uint32_t peruser_q = 1;
+
   // [query]
   std::uint32_t find_limit_default = 25;
   bool find_strict = false;                  ///< refuse what CouchDB's Mango refuses

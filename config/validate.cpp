@@ -167,6 +167,19 @@ Checked check_cors_origins(const Settings& settings) {
   return {};
 }
 
+Checked check_peruser(const Settings& settings) {
+  const std::string& prefix = settings.peruser_prefix;
+  const bool begins_well = !prefix.empty() && prefix.front() >= 'a' && prefix.front() <= 'z';
+  if (begins_well && prefix.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_$()+-/") == std::string::npos &&
+      prefix.size() <= 100) {
+    return {};
+  }
+  return Failure(
+      fmt::format("couch_peruser.database_prefix: {} cannot begin the name of a database; expected a lowercase letter, "
+                  "then at most 99 of a-z, 0-9 and _$()+-/",
+                  quote(prefix)));
+}
+
 Checked check_limits(const Settings& settings) {
   if (settings.default_q > settings.q_max) {
     return Failure(
@@ -194,7 +207,7 @@ bool is_loopback(const std::string& address) {
 
 Checked validate(const Settings& settings) {
   for (const auto check : {check_bind, check_allowed_hosts, check_tls, check_admins, check_jwt_keys, check_cosmos,
-                           check_cors_enabled, check_cors_origins, check_limits}) {
+                           check_cors_enabled, check_cors_origins, check_peruser, check_limits}) {
     if (auto checked = check(settings); !checked) return checked;
   }
   return {};
@@ -202,7 +215,7 @@ Checked validate(const Settings& settings) {
 
 // Clients change one setting after the other, so CORS may be enabled before an origin is allowed.
 Checked validate_change(const Settings& settings) {
-  for (const auto check : {check_allowed_hosts, check_cors_origins, check_limits}) {
+  for (const auto check : {check_allowed_hosts, check_cors_origins, check_peruser, check_limits}) {
     if (auto checked = check(settings); !checked) return checked;
   }
   return {};

@@ -13,6 +13,7 @@
 
 #include "api/cosmos/cosmos_api.h"
 #include "api/couch/auth/authenticator.h"
+#include "api/couch/auth/user_databases.h"
 #include "api/couch/auth/users_database.h"
 #include "api/couch/couch_api.h"
 #include "api/http/database_metrics.h"
@@ -232,6 +233,8 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
           "use this for tests only.");
     }
   }
+  api::couch::UserDatabases user_databases(engine);
+  user_databases.start();
   runtime_settings.set_reload(Reloading(wanted, reload, server, runtime_settings, **authenticator));
   server.start();
   const AddressFile announced(settings.data_dir, local_url(settings, server.port()));
@@ -248,6 +251,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   deadline.emplace(shutdown_timeout + closing_time);
   spdlog::info("signal {}: finishing what runs, at most {} ms", signal, shutdown_timeout.count());
   const bool in_time = server.stop();
+  user_databases.stop();
   query::javascript::stop_all_calls();
   engine.shut_down();
   spdlog::info("stopped{}", in_time ? "" : "; some requests were cut off");

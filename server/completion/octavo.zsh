@@ -88,6 +88,10 @@ _octavo() {
             '*--uuids-algorithm[How ids of new documents are made; ids that ascend are stored side by side (sequential)]:value:(sequential random utc_random utc_id uuid_v4 uuid_v7)' \
             '*--uuids-utc-id-suffix[End of the ids that `utc_id` makes]:value:' \
             '*--uuids-max-count[Ids in one reply of `/_uuids`; beyond\: 400 (1000)]:value:' \
+            '--couch-peruser-enable[Keep a database for each document of `_users`, which only that user and admins may use (false)]' \
+            '--couch-peruser-delete-dbs[Delete that database with its user (false)]' \
+            '*--couch-peruser-database-prefix[Begin of the names of these databases; the user'\''s name follows in hexadecimal (userdb-)]:value:' \
+            '*--couch-peruser-q[Physical partitions of such a database (1)]:value:' \
             '*--query-find-limit-default[Documents that `_find` returns when the request does not say `limit` (25)]:value:' \
             '--query-find-strict[Refuse with `_find` what CouchDB refuses\: sorts without an index or in mixed directions, and partial indexes that `use_index` does not name (false)]' \
             '*--query-sort-bytes-max[Memory for a sort that no index serves; beyond\: `no_usable_index` (64MiB)]:value:' \
