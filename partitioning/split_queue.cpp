@@ -136,11 +136,72 @@ bool SplitQueue::forget(std::uint64_t number) {
   return true;
 }
 
+// Call with mutex_ held.
+std::shared_ptr<SplitQueue::Entry> SplitQueue::entry_of(std::uint64_t number) const {
+  const auto found = std::ranges::find(entries_, number, [](const auto& entry) { return entry->job.number; });
+  return found == entries_.end() ? nullptr : *found;
+}
+
+// Call with mutex_ held and the job not running.
+void SplitQueue::hold(Entry& entry) {
+  entry.job.state = State::stopped;
+  entry.job.failure = entry.hold_reason;
+  entry.job.updated = std::chrono::system_clock::now();
+}
+
+bool SplitQueue::stop_job(std::uint64_t number, std::string reason) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = entry_of(number);
+  if (!entry) return false;
+  if (has_ended(entry->job.state)) return true;
+  entry->held = true;
+  entry->hold_reason = std::move(reason);
+  if (entry->job.state == State::running) {
+    entry->put_off->store(true);
+  } else {
+    hold(*entry);
+  }
+  return true;
+}
+
+bool SplitQueue::resume_job(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = entry_of(number);
+  if (!entry) return false;
+  entry->held = false;
+  if (entry->job.state != State::stopped) return true;
+  entry->job.state = State::queued;
+  entry->job.failure.clear();
+  entry->job.updated = std::chrono::system_clock::now();
+  wake();
+  return true;
+}
+
+void SplitQueue::pause(std::string reason) {
+  const std::lock_guard lock(mutex_);
+  pause_reason_ = std::move(reason);
+  for (const auto& entry : entries_) {
+    if (entry->job.state == State::running) entry->put_off->store(true);
+  }
+}
+
+void SplitQueue::resume() {
+  const std::lock_guard lock(mutex_);
+  pause_reason_.reset();
+  if (!entries_.empty()) wake();
+}
+
+std::optional<std::string> SplitQueue::pause_reason() const {
+  const std::lock_guard lock(mutex_);
+  return pause_reason_;
+}
+
 void SplitQueue::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     std::shared_ptr<Entry> next;
     wake_.wait(lock, [&] {
+      if (pause_reason_) return stopping_;
       const auto found =
           std::ranges::find_if(entries_, [](const auto& entry) { return entry->job.state == State::queued; });
       if (found != entries_.end()) next = *found;
@@ -155,18 +216,37 @@ void SplitQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& lock) {
   OCTAVO_ASSERT(lock.owns_lock());
   OCTAVO_ASSERT(entry.job.state == State::queued && entry.database != nullptr);
   auto split = std::make_shared<PartitionSplit>(
-      entry.database, entry.job.partition_id, [stop = entry.stop] { return stop->load(std::memory_order_relaxed); },
+      entry.database, entry.job.partition_id,
+      [stop = entry.stop, put_off = entry.put_off] {
+        return stop->load(std::memory_order_relaxed) || put_off->load(std::memory_order_relaxed);
+      },
       [this] {
         const std::lock_guard ends(mutex_);
         return stopping_;
       });
   entry.split = split;
+  entry.put_off->store(false);
   entry.job.state = State::running;
   entry.job.updated = std::chrono::system_clock::now();
   lock.unlock();
   const auto begun = Clock::now();
   const auto result = split->run();
   const std::chrono::duration<double> took = Clock::now() - begun;
+  if (!result && entry.put_off->load() && !entry.stop->load()) {
+    {
+      const std::lock_guard ends(mutex_);
+      entry.split.reset();
+    }
+    split.reset();
+    lock.lock();
+    if (entry.held) {
+      hold(entry);
+    } else {
+      entry.job.state = State::queued;
+      entry.job.updated = std::chrono::system_clock::now();
+    }
+    return;
+  }
   std::size_t grow_to = 0;
   std::shared_ptr<Database> database;
   until_memory_suffices([&] {
@@ -202,11 +282,26 @@ void SplitQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
+// A job that waits must not keep the files of a deleted database.
+void SplitQueue::end_jobs_of_deleted() {
+  std::vector<std::shared_ptr<Database>> released;  // perhaps the last references: without the lock
+  const std::lock_guard lock(mutex_);
+  for (const auto& entry : entries_) {
+    const bool waits = entry->job.state == State::queued || entry->job.state == State::stopped;
+    if (!waits || entry->database == nullptr || !entry->database->deleted()) continue;
+    entry->job.state = State::failed;
+    entry->job.failure = "The database was deleted.";
+    entry->job.updated = std::chrono::system_clock::now();
+    released.push_back(std::move(entry->database));
+  }
+}
+
 void SplitQueue::tend(const std::vector<std::shared_ptr<Database>>& open_databases, std::uint64_t bytes_max) {
   {
     const std::lock_guard lock(mutex_);
     if (!started_) return;
   }
+  end_jobs_of_deleted();
   remove_sources();
   for (const auto& database : open_databases) {
     const PartitionMap& map = database->partition_map();

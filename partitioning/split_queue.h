@@ -20,7 +20,8 @@ namespace octavo::partitioning {
 /// partitions that have grown too large. Remembers their results until they are forgotten. Thread-safe.
 class SplitQueue {
  public:
-  enum class State : std::uint8_t { queued, running, completed, failed };
+  /// A stopped job waits until it is resumed. Stopping the whole queue leaves its jobs queued.
+  enum class State : std::uint8_t { queued, running, completed, failed, stopped };
 
   struct Job {
     std::uint64_t number = 0;  ///< from 1, in this run of the server
@@ -33,7 +34,7 @@ class SplitQueue {
     SplitStage stage = SplitStage::waiting;
     std::uint64_t copied = 0;    ///< documents, including those copied again because they changed
     std::uint64_t expected = 0;  ///< documents that existed at the beginning
-    std::string failure;         ///< why it failed
+    std::string failure;         ///< why it failed or was stopped
     std::chrono::system_clock::time_point created;
     std::chrono::system_clock::time_point updated;
   };
@@ -59,6 +60,16 @@ class SplitQueue {
   /// False: there is no such job. Removes a waiting job from the queue, and stops a running one.
   bool forget(std::uint64_t number);
 
+  /// Stops the job: it gives up what it has copied, and begins again when it is resumed. No effect on one that has
+  /// ended. False: there is no such job.
+  bool stop_job(std::uint64_t number, std::string reason);
+  bool resume_job(std::uint64_t number);
+  /// Pauses the whole queue until resume(): no job runs, and the running one gives up and begins again later.
+  void pause(std::string reason);
+  void resume();
+  /// Why the queue is paused; nullopt: it is not.
+  std::optional<std::string> pause_reason() const;
+
   /// Splits partitions larger than `bytes_max`, and removes the files of sources that are due. Called now and then.
   void tend(const std::vector<std::shared_ptr<Database>>& open_databases, std::uint64_t bytes_max);
 
@@ -74,6 +85,9 @@ class SplitQueue {
     std::size_t grow_to = 0;             ///< continue with other partitions until there are this many; 0: no
     std::shared_ptr<PartitionSplit> split;
     std::shared_ptr<std::atomic<bool>> stop = std::make_shared<std::atomic<bool>>(false);
+    bool held = false;        ///< to be stopped, or stopped
+    std::string hold_reason;  ///< of that
+    std::shared_ptr<std::atomic<bool>> put_off = std::make_shared<std::atomic<bool>>(false);  ///< ends this run of it
   };
   /// A physical partition that was split and still has its files.
   struct Source {
@@ -85,8 +99,11 @@ class SplitQueue {
   void run();
   void wake();
   void run_one(Entry& entry, std::unique_lock<std::mutex>& lock);
+  std::shared_ptr<Entry> entry_of(std::uint64_t number) const;
+  void hold(Entry& entry);
   Expected<std::uint64_t> enqueue(const std::shared_ptr<Database>& database, std::size_t partition_id,
                                   std::size_t grow_to);
+  void end_jobs_of_deleted();
   void remove_sources();
   Job shown(const Entry& entry) const;
 
@@ -102,6 +119,7 @@ class SplitQueue {
   };
   std::vector<Refused> refused_;  ///< too large, but not split automatically before `until`
   std::uint64_t last_number_ = 0;
+  std::optional<std::string> pause_reason_;
   bool started_ = false;
   bool stopping_ = false;
   std::jthread thread_;  ///< started with the first job

@@ -55,6 +55,8 @@ std::string_view state_name(SplitQueue::State state) {
       return "completed";
     case SplitQueue::State::failed:
       return "failed";
+    case SplitQueue::State::stopped:
+      return "stopped";
   }
   return "";
 }
@@ -100,6 +102,10 @@ json::object shown(const SplitQueue::Job& job) {
           {"history", std::move(history)}};
 }
 
+json::value reason_json(const std::optional<std::string>& reason) {
+  return reason ? json::value(*reason) : json::value(nullptr);
+}
+
 std::unexpected<Error> no_job() {
   return fail(ErrorCode::not_found, "There is no such job.");
 }
@@ -110,22 +116,56 @@ std::optional<SplitQueue::Job> job_of(const Call& call) {
 }
 
 Task<Expected<Reply>> get_summary(Call& call) {
-  std::array<std::uint64_t, 4> counts{};
+  std::array<std::uint64_t, 5> counts{};
   const auto jobs = call.services.engine.splits().jobs();
+  const auto reason = call.services.engine.splits().pause_reason();
   for (const auto& job : jobs) ++counts[static_cast<std::size_t>(job.state)];
   const auto count = [&](SplitQueue::State state) { return counts[static_cast<std::size_t>(state)]; };
-  co_return json_reply(json::object{{"state", "running"},
-                                    {"state_reason", nullptr},
+  co_return json_reply(json::object{{"state", reason ? "stopped" : "running"},
+                                    {"state_reason", reason_json(reason)},
                                     {"total", jobs.size()},
                                     {"new", count(SplitQueue::State::queued)},
                                     {"running", count(SplitQueue::State::running)},
                                     {"completed", count(SplitQueue::State::completed)},
                                     {"failed", count(SplitQueue::State::failed)},
-                                    {"stopped", 0}});
+                                    {"stopped", count(SplitQueue::State::stopped)}});
 }
 
-Task<Expected<Reply>> get_state(Call&) {
-  co_return json_reply(json::object{{"state", "running"}, {"reason", nullptr}});
+Task<Expected<Reply>> get_state(Call& call) {
+  const auto reason = call.services.engine.splits().pause_reason();
+  co_return json_reply(json::object{{"state", reason ? "stopped" : "running"}, {"reason", reason_json(reason)}});
+}
+
+/// The state that a PUT asks for.
+struct WantedState {
+  bool stopped = false;
+  std::string reason;
+};
+
+Expected<WantedState> read_state(const json::object& body, std::string_view default_reason) {
+  const json::value* state = body.if_contains("state");
+  if (state == nullptr || state->is_null()) return fail(ErrorCode::bad_request, "Expected a `state` field");
+  const bool runs = *state == "running";
+  if (!runs && *state != "stopped") {
+    return fail(ErrorCode::bad_request, "State field not `running` or `stopped`");
+  }
+  WantedState wanted{!runs, std::string(default_reason)};
+  const json::value* reason = body.if_contains("reason");
+  if (reason != nullptr && reason->is_string()) wanted.reason = std::string(reason->get_string());
+  return wanted;
+}
+
+Task<Expected<Reply>> put_state(Call& call) {
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  OCTAVO_CO_TRY(auto wanted, read_state(body, "Cluster-wide resharding stopped by the user"));
+  auto& splits = call.services.engine.splits();
+  if (wanted.stopped) {
+    splits.pause(std::move(wanted.reason));
+  } else {
+    splits.resume();
+  }
+  co_return json_reply(json::object{{"ok", true}});
 }
 
 Task<Expected<Reply>> get_jobs(Call& call) {
@@ -149,10 +189,29 @@ Task<Expected<Reply>> get_job_state(Call& call) {
                    {"reason", job->failure.empty() ? json::value(nullptr) : json::value(job->failure)}});
 }
 
+Task<Expected<Reply>> put_job_state(Call& call) {
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  OCTAVO_CO_TRY(auto wanted, read_state(body, "Stopped by user"));
+  const auto number = job_number(call.path("id"));
+  auto& splits = call.services.engine.splits();
+  const bool known =
+      number && (wanted.stopped ? splits.stop_job(*number, std::move(wanted.reason)) : splits.resume_job(*number));
+  if (!known) co_return no_job();
+  co_return json_reply(json::object{{"ok", true}});
+}
+
 Task<Expected<Reply>> delete_job(Call& call) {
   const auto number = job_number(call.path("id"));
   if (!number || !call.services.engine.splits().forget(*number)) co_return no_job();
   co_return json_reply(json::object{{"ok", true}});
+}
+
+/// Whether the text has the form `00000000-7fffffff`.
+bool is_range(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdefABCDEF";
+  return text.size() == 17 && text[8] == '-' && text.substr(0, 8).find_first_not_of(digits) == std::string_view::npos &&
+         text.substr(9).find_first_not_of(digits) == std::string_view::npos;
 }
 
 /// The physical partitions that a request names: `shard`, or `db` with or without `range`.
@@ -177,6 +236,9 @@ Expected<Wanted> read_wanted(const json::object& body) {
   OCTAVO_TRY(auto shard, text("shard"));
   if (!shard) {
     if (!database) return fail(ErrorCode::bad_request, "Either `db` or `shard` must name what to split.");
+    if (range && !is_range(*range)) {
+      return fail(ErrorCode::bad_request, "Invalid `range`; GET /{db}/_shards shows those of the database.");
+    }
     return Wanted{*std::move(database), std::move(range)};
   }
   // shards/00000000-7fffffff/name
@@ -205,7 +267,7 @@ Task<Expected<Reply>> post_job(Call& call) {
         {"ok", true}, {"id", job_id(number)}, {"node", node_name}, {"shard", shard_name(range, wanted.database)}});
   }
   if (made.empty()) {
-    co_return fail(ErrorCode::bad_request, "The database has no such range; GET /{db}/_shards shows those it has.");
+    co_return fail(ErrorCode::not_found, "The database has no such range; GET /{db}/_shards shows those it has.");
   }
   auto reply = json_reply(made);
   reply.status = 201;
@@ -217,11 +279,13 @@ Task<Expected<Reply>> post_job(Call& call) {
 void add_reshard_routes(RouteList& routes) {
   routes.push_back({Method::get, "/_reshard", Access::server_admin, get_summary});
   routes.push_back({Method::get, "/_reshard/state", Access::server_admin, get_state});
+  routes.push_back({Method::put, "/_reshard/state", Access::server_admin, put_state});
   routes.push_back({Method::get, "/_reshard/jobs", Access::server_admin, get_jobs});
   routes.push_back({Method::post, "/_reshard/jobs", Access::server_admin, post_job});
   routes.push_back({Method::get, "/_reshard/jobs/{id}", Access::server_admin, get_job});
   routes.push_back({Method::del, "/_reshard/jobs/{id}", Access::server_admin, delete_job});
   routes.push_back({Method::get, "/_reshard/jobs/{id}/state", Access::server_admin, get_job_state});
+  routes.push_back({Method::put, "/_reshard/jobs/{id}/state", Access::server_admin, put_job_state});
 }
 
 }  // namespace octavo::api::couch

@@ -119,6 +119,7 @@ describe('splits', () => {
     expectError(await post({ type: 'merge', db }), 400, 'bad_request', /split/);
     expectError(await post({ type: 'split' }), 400, 'bad_request', /db/);
     expectError(await post({ type: 'split', db, range: 'abc' }), 400, 'bad_request', /_shards/);
+    expectError(await post({ type: 'split', db, range: '00000001-00000002' }), 404, 'not_found', /_shards/);
     expectError(await post({ type: 'split', db: 7 }), 400, 'bad_request', /string/);
     expectError(await post({ type: 'split', shard: 'nonsense' }), 400, 'bad_request', /shards/);
     expectError(await post({ type: 'split', db, node: 'elsewhere' }), 400, 'bad_request', /node/);
@@ -126,6 +127,38 @@ describe('splits', () => {
     expectError(text, 415, 'bad_content_type');
     expectError(await server.get('/_reshard/jobs/001-zz'), 404, 'not_found');
     expectError(await server.delete('/_reshard/jobs/001-00000000000000ff'), 404, 'not_found');
+  });
+
+  test('jobs are paused and resumed, all together or one', async () => {
+    const db = await server.database('partitioned=true');
+    await fill(db, 50);
+    const state = (path, body) => server.put(`/_reshard${path}/state`, body);
+    expectStatus(await state('', { state: 'stopped', reason: 'a busy day' }), 200);
+    assert.deepEqual(expectStatus(await server.get('/_reshard/state'), 200), { state: 'stopped', reason: 'a busy day' });
+    assert.equal(expectStatus(await server.get('/_reshard'), 200).state, 'stopped');
+    const [{ id }] = expectStatus(await server.post('/_reshard/jobs', { type: 'split', db }), 201);
+    expectStatus(await state(`/jobs/${id}`, { state: 'stopped' }), 200);
+    assert.deepEqual(expectStatus(await server.get(`/_reshard/jobs/${id}/state`), 200), { state: 'stopped', reason: 'Stopped by user' });
+    expectStatus(await state('', { state: 'running' }), 200);
+    assert.deepEqual(expectStatus(await server.get('/_reshard/state'), 200), { state: 'running', reason: null });
+    await split({ db: await server.database() });  // others run meanwhile
+    assert.equal((await job(id)).job_state, 'stopped');
+    assert.equal((await shardsOf(db)).length, 1);
+    expectStatus(await state(`/jobs/${id}`, { state: 'running' }), 200);
+    await eventually(async () => (await job(id)).job_state === 'completed', 30_000);
+    assert.equal((await shardsOf(db)).length, 2);
+    expectError(await state('', {}), 400, 'bad_request', /Expected a `state` field/);
+    expectError(await state('', { state: 'resting' }), 400, 'bad_request', /State field not/);
+    expectError(await state('/jobs/001-00000000000000ff', { state: 'running' }), 404, 'not_found');
+  });
+
+  test('a paused job does not keep a deleted database', async () => {
+    const db = await server.database();
+    expectStatus(await server.put('/_reshard/state', { state: 'stopped' }), 200);
+    const [{ id }] = expectStatus(await server.post('/_reshard/jobs', { type: 'split', db }), 201);
+    expectStatus(await server.delete(`/${db}`), 200);
+    await eventually(async () => (await job(id)).job_state === 'failed', 30_000);
+    expectStatus(await server.put('/_reshard/state', { state: 'running' }), 200);
   });
 
   test('jobs are listed, counted and forgotten', async () => {
