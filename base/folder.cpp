@@ -60,6 +60,22 @@ void sync_folder(const std::filesystem::path& folder, std::error_code& error) no
   if (descriptor >= 0) ::close(descriptor);
 }
 
+void replace_file(const std::filesystem::path& path, std::string_view text, std::error_code& error) {
+  error.clear();
+  const std::filesystem::path draft = path.string() + ".new";
+  const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (descriptor < 0) {
+    error.assign(errno, std::generic_category());
+    return;
+  }
+  errno = EIO;  // of a write that was cut short
+  const bool written =
+      ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(descriptor) == 0;
+  if (!written) error.assign(errno, std::generic_category());
+  ::close(descriptor);
+  if (!error) std::filesystem::rename(draft, path, error);
+}
+
 std::vector<std::string> folder_entries(const std::filesystem::path& folder, std::error_code& error) {
   std::vector<std::string> names;
   error.clear();

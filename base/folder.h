@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -9,6 +10,10 @@ namespace octavo::storage {
 
 /// On return a power loss removes none of the names in the folder, and undoes no renaming in it.
 void sync_folder(const std::filesystem::path& folder, std::error_code& error) noexcept;
+
+/// Writes a small file that only its owner may read. After a crash it has its former content, if any, or the new one;
+/// the new one is durable once the folder is synced.
+void replace_file(const std::filesystem::path& path, std::string_view text, std::error_code& error);
 
 /// Replaces std::filesystem's iterators and remove_all: those of libstdc++ allocate in noexcept functions while they
 /// walk folders, so that the process ends if memory is exhausted.

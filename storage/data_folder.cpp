@@ -54,23 +54,6 @@ Expected<void> sync_folder_names(const std::filesystem::path& folder, FaultInjec
   return {};
 }
 
-/// Writes a small file so that after a crash it has its former content, if any, or the new one. The new one is durable
-/// once the folder is synced.
-Expected<void> write_file(const std::filesystem::path& path, std::string_view text) {
-  const std::filesystem::path draft = path.string() + ".new";
-  const int descriptor = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (descriptor < 0) return io_error("cannot create", draft, last_error());
-  const bool written =
-      ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(descriptor) == 0;
-  const std::error_code error = last_error();
-  ::close(descriptor);
-  if (!written) return io_error("cannot write", draft, error);
-  std::error_code renamed;
-  std::filesystem::rename(draft, path, renamed);
-  if (renamed) return io_error("cannot rename", draft, renamed);
-  return {};
-}
-
 /// Creates the missing folders of a path so that they survive a power loss: their names are in the folders above.
 Expected<void> create_folders_durably(const std::filesystem::path& folder, const std::filesystem::path& data_folder,
                                       FaultInjector* faults) {
@@ -146,7 +129,11 @@ Expected<void> DataFolder::raise_format() const {
                             "version that wrote it",
                             path_.string(), format, folder_format));
   }
-  if (format != folder_format) OCTAVO_TRY_VOID(write_file(path, fmt::format("{}\n", folder_format)));
+  if (format != folder_format) {
+    std::error_code error;
+    replace_file(path, fmt::format("{}\n", folder_format), error);
+    if (error) return io_error("cannot write", path, error);
+  }
   // A power loss could otherwise bring the old number back under new rows. The process that wrote the number may have
   // ended before it got here.
   return sync_folder_names(path_, faults_);

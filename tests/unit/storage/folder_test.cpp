@@ -100,3 +100,23 @@ TEST_CASE("what cannot be removed is an error") {
   remove_folder("/proc/self/status", error);
   CHECK(error);
 }
+
+TEST_CASE("a file is replaced as a whole, and only its owner may read it") {
+  const TemporaryFolder temporary;
+  const auto file = temporary.path() / "file";
+  std::ofstream(file) << "the former content, which is longer";
+  std::error_code error;
+  replace_file(file, "new", error);
+  CHECK(!error);
+  CHECK(std::filesystem::file_size(file) == 3);
+  const auto owner_only = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  CHECK((std::filesystem::status(file).permissions() == owner_only));
+  CHECK(folder_entries(temporary.path(), error) == std::vector<std::string>{"file"});
+}
+
+TEST_CASE("a file that cannot be replaced is an error") {
+  const TemporaryFolder temporary;
+  std::error_code error;
+  replace_file(temporary.path() / "missing" / "file", "new", error);
+  CHECK(error == std::errc::no_such_file_or_directory);
+}
