@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <sys/stat.h>
+#include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -30,6 +31,7 @@
 #include "query/javascript/interruption.h"
 #include "query/javascript/limits.h"
 #include "server/connection/descriptor_budget.h"
+#include "server/connection/tls.h"
 #include "server/listen/http_server.h"
 #include "server/process/access_log.h"
 #include "server/process/address_file.h"
@@ -99,11 +101,12 @@ std::expected<void, std::string> fits_system(const config::Settings& settings) {
 // Reads the configuration again and applies what can change while the server runs.
 class Reloading {
  public:
-  Reloading(const config::Settings& at_start, const Reload& read, HttpServer& server,
+  /// `certificate` is the configured one; null: none.
+  Reloading(const config::Settings& at_start, const Reload& read, std::shared_ptr<ServerCertificate> certificate,
             storage::RuntimeSettings& runtime_settings, api::couch::Authenticator& authenticator)
       : configured_(at_start),
         read_(read),
-        server_(server),
+        certificate_(std::move(certificate)),
         runtime_settings_(runtime_settings),
         authenticator_(authenticator) {}
 
@@ -122,10 +125,9 @@ class Reloading {
  private:
   // Certificates first, because they can fail.
   Expected<void> apply(const config::Settings& wanted) {
-    const bool tls = !configured_.tls_certificate.empty();
-    const bool switches_tls = tls == wanted.tls_certificate.empty();
-    if (tls && !switches_tls) {
-      OCTAVO_TRY_VOID(server_.replace_certificate(wanted.tls_certificate, wanted.tls_key));
+    // TLS is switched on or off by the next start.
+    if (certificate_ && !wanted.tls_certificate.empty()) {
+      OCTAVO_TRY_VOID(certificate_->reload(wanted.tls_certificate, wanted.tls_key));
       configured_.tls_certificate = wanted.tls_certificate;
       configured_.tls_key = wanted.tls_key;
     }
@@ -145,7 +147,7 @@ class Reloading {
 
   config::Settings configured_;  ///< as read last, but settings that change only at the start are those in effect
   const Reload& read_;
-  HttpServer& server_;
+  std::shared_ptr<ServerCertificate> certificate_;
   storage::RuntimeSettings& runtime_settings_;
   api::couch::Authenticator& authenticator_;
 };
@@ -193,6 +195,12 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   engine.splits().start();
   auto authenticator = api::couch::Authenticator::create(settings, engine);
   if (!authenticator) return refuse(authenticator.error());
+  std::shared_ptr<ServerCertificate> configured;
+  if (!settings.tls_certificate.empty()) {
+    auto loaded = ServerCertificate::load(settings.tls_certificate, settings.tls_key);
+    if (!loaded) return refuse(loaded.error());
+    configured = *std::move(loaded);
+  }
   api::HttpMetrics metrics(io_thread_count(settings));
   metrics.add_collector(api::database_metrics(engine));
   api::couch::CouchApi couch_api({.engine = engine,
@@ -204,18 +212,14 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   std::unique_ptr<AccessLog> access_log;
   if (settings.access_log) access_log = std::make_unique<AccessLog>(settings.log_format, write_log_lines);
   HttpServer server(engine.live_settings(), metrics, access_log.get());
-  const ListenOptions couch{.address = settings.bind,
-                            .port = settings.port,
-                            .handler = &couch_api,
-                            .tls_certificate = settings.tls_certificate,
-                            .tls_key = settings.tls_key};
+  const ListenOptions couch{
+      .address = settings.bind, .port = settings.port, .handler = &couch_api, .certificate = configured};
   if (auto listening = server.listen(couch); !listening) return refuse(listening.error());
   if (settings.cosmos_enabled) {
     const ListenOptions cosmos{.address = settings.cosmos_bind.empty() ? settings.bind : settings.cosmos_bind,
                                .port = settings.cosmos_port,
                                .handler = &cosmos_api,
-                               .tls_certificate = settings.tls_certificate,
-                               .tls_key = settings.tls_key};
+                               .certificate = configured};
     if (auto listening = server.listen(cosmos); !listening) {
       listening.error().reason +=
           " (cosmos.port is the port of the Azure Cosmos DB API; --cosmos-enabled=false does "
@@ -235,7 +239,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   }
   api::couch::UserDatabases user_databases(engine);
   user_databases.start();
-  runtime_settings.set_reload(Reloading(wanted, reload, server, runtime_settings, **authenticator));
+  runtime_settings.set_reload(Reloading(wanted, reload, configured, runtime_settings, **authenticator));
   server.start();
   const AddressFile announced(settings.data_dir, local_url(settings, server.port()));
 

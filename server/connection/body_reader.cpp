@@ -50,7 +50,7 @@ std::string_view BodyReader::body() const {
 }
 
 bool BodyReader::refuse(int status, std::string_view reason) {
-  refusal_ = Refusal{status, reason};
+  refusal_ = Refusal{status, std::string(reason)};
   return false;
 }
 

@@ -12,9 +12,8 @@ namespace octavo::server {
 /// The bytes that come from one client and go to it: what reading requests and sending replies share. Used by one I/O
 /// thread.
 struct Channel {
-  /// `tls` null means plain.
-  Channel(ThreadState& thread_state, Socket socket, boost::asio::ssl::context* tls)
-      : thread(thread_state), transport(std::move(socket), tls), wait(thread_state) {}
+  Channel(ThreadState& thread_state, Socket socket)
+      : thread(thread_state), transport(std::move(socket)), wait(thread_state) {}
 
   ThreadState& thread;
   Transport transport;

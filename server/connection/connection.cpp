@@ -39,6 +39,8 @@ constexpr milliseconds linger_quiet{2000};
 constexpr milliseconds tls_end_timeout{500};
 /// Time to read the request of a connection that will only be answered 503.
 constexpr milliseconds rejected_head_timeout{1000};
+/// A TLS connection begins with a record of this type (RFC 8446 §5.1), and no HTTP request begins with this byte.
+constexpr unsigned char tls_handshake_record = 0x16;
 
 bool is_request_id(std::string_view text) {
   if (text.empty() || text.size() > 64) return false;
@@ -48,17 +50,23 @@ bool is_request_id(std::string_view text) {
   });
 }
 
+bool is_host_and_port(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+           c == ':' || c == '[' || c == ']';
+  });
+}
+
 }  // namespace
 
 Connection::Connection(Socket socket, std::string peer_address, ConnectionSlot slot, const Endpoint& endpoint)
     : slot_(std::move(slot)),
       thread_(slot_.thread()),
       endpoint_(endpoint),
-      channel_(thread_, std::move(socket), endpoint.tls ? endpoint.tls->current().get() : nullptr),
+      channel_(thread_, std::move(socket)),
       writer_(channel_, request_.peer_address),
       body_(channel_, writer_, fields_, head_) {
   request_.peer_address = std::move(peer_address);
-  request_.tls = endpoint.tls != nullptr;
   request_.headers = &fields_;
   request_.client = this;
   auto& metrics = thread_.metrics();
@@ -80,12 +88,9 @@ Task<void> Connection::run(std::unique_ptr<Connection> connection) {
   static_cast<void>(::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_kernel_bytes_max,
                                  sizeof(unsent_kernel_bytes_max)));
   try {
-    if (!connection->channel_.transport.plain()) {
-      if (connection->slot_.admission() == Admission::overloaded) co_return;
-      connection->channel_.wait.begin(Wait::handshake, connection->thread_.settings().header_timeout_ms);
-      co_await connection->channel_.transport.handshake(error);
-      connection->channel_.wait.end();
-      if (error) co_return;
+    if (connection->endpoint_.certificate) {
+      const bool chosen = co_await connection->choose_scheme();
+      if (!chosen) co_return;
     }
     co_await connection->serve();
     co_await connection->close_gracefully();
@@ -94,6 +99,46 @@ Task<void> Connection::run(std::unique_ptr<Connection> connection) {
   }
   ReplyStream* const stream = connection->stream_.get();
   if (stream != nullptr && stream->is_watching()) stream->end_after_watch(std::move(connection));
+}
+
+// Decides between TLS and plain HTTP by the first byte, and makes the handshake. False: the connection ends.
+Task<bool> Connection::choose_scheme() {
+  // A connection that will only be answered 503 gets no handshake, which would be expensive.
+  const bool overloaded = slot_.admission() == Admission::overloaded;
+  if (overloaded && !endpoint_.plain_too) co_return false;
+  auto timeout = thread_.settings().header_timeout_ms;
+  if (overloaded) timeout = std::min(timeout, rejected_head_timeout);
+  channel_.wait.begin(Wait::handshake, timeout);
+  const auto first = co_await first_byte();
+  if (!first || channel_.wait.timed_out()) co_return false;
+  if (*first != tls_handshake_record) {
+    channel_.wait.end();
+    co_return true;  // serve() refuses it if plain HTTP is not allowed
+  }
+  if (overloaded) co_return false;
+  const auto context = endpoint_.certificate->context();
+  channel_.transport.begin_tls(*context);
+  request_.tls = true;
+  boost::system::error_code error;
+  co_await channel_.transport.handshake(error);
+  channel_.wait.end();
+  co_return !error;
+}
+
+// The first byte, which stays unread. nullopt: it did not come in time, or the client has left.
+Task<std::optional<unsigned char>> Connection::first_byte() {
+  boost::system::error_code waited;
+  for (;;) {
+    unsigned char byte = 0;
+    boost::system::error_code error;
+    auto& socket = channel_.transport.socket();
+    const auto bytes = socket.receive(asio::buffer(&byte, 1), asio::socket_base::message_peek, error);
+    if (bytes == 1) co_return byte;
+    const bool may_come = error == asio::error::would_block || error == asio::error::try_again;
+    // A byte that was sent just before the shutdown is still seen.
+    if (!may_come || waited || thread_.draining()) co_return std::nullopt;
+    co_await channel_.transport.wait_readable(waited);
+  }
 }
 
 Task<void> Connection::serve() {
@@ -129,7 +174,7 @@ Task<void> Connection::serve() {
         read_filled_ = bytes == space.size();
       }
       if (error && read_failed(error)) {
-        if (refusal_) co_await refuse(*refusal_);
+        if (refusal_) co_await refuse();
         co_return;
       }
       channel_.in.commit(bytes);
@@ -146,7 +191,7 @@ Task<void> Connection::serve() {
     if (!refusal_ && !build_request())
       refusal_ = Refusal{400, "The request target is malformed, or has too many parts."};
     if (refusal_) {
-      co_await refuse(*refusal_);
+      co_await refuse();
       co_return;
     }
     const bool go_on = co_await handle_and_reply();
@@ -168,7 +213,7 @@ HeadScanner::Result Connection::scan_head() {
 
 void Connection::refuse_head(Refusal refusal) {
   head_ = RequestHead{};
-  refusal_ = refusal;
+  refusal_ = std::move(refusal);
 }
 
 std::size_t Connection::read_bytes_next() const {
@@ -207,11 +252,24 @@ std::optional<Refusal> Connection::begin_request() {
   if (auto refusal = parser.parse_head(channel_.in.data().substr(0, head_bytes))) return refusal;
   body_.begin(head_bytes);
   keep_alive_ = head_.keep_alive;
+  if (refuses_scheme()) return Refusal{400, "This port speaks HTTPS only: use " + https_url()};
   if (slot_.admission() == Admission::overloaded) return Refusal{503, "Too many connections. Try again later."};
   if (head_.content_length > thread_.settings().request_body_bytes_max) {
     return Refusal{413, "The request body is too large."};
   }
   return std::nullopt;
+}
+
+bool Connection::refuses_scheme() const {
+  return endpoint_.certificate && !endpoint_.plain_too && channel_.transport.plain();
+}
+
+// The address that the client used, but with the scheme that this port has.
+std::string Connection::https_url() {
+  const auto host = fields_.find("Host");
+  if (host && is_host_and_port(*host)) return "https://" + std::string(*host);
+  boost::system::error_code error;
+  return "https://localhost:" + std::to_string(channel_.transport.socket().local_endpoint(error).port());
 }
 
 // From here until the reply is done, the head and the body do not move: views into them are safe.
@@ -245,7 +303,7 @@ void Connection::finish_request() {
 }
 
 // Tells the client why its request is refused, and ends the connection: the start of the next request is unknown.
-Task<void> Connection::refuse(Refusal refusal) {
+Task<void> Connection::refuse() {
   channel_.wait.end();
   channel_.wait.forget_timeout();
   unread_input_ = true;
@@ -258,8 +316,8 @@ Task<void> Connection::refuse(Refusal refusal) {
   } else {
     request_.target = channel_.in.data().substr(head_.target_offset, head_.target_size);
   }
-  api::Reply reply = endpoint_.handler.protocol_error(refusal.status, refusal.reason);
-  if (refusal.status == 503) reply.headers.emplace_back("Retry-After", "1");
+  api::Reply reply = endpoint_.handler.protocol_error(refusal_->status, refusal_->reason);
+  if (refusal_->status == 503) reply.headers.emplace_back("Retry-After", "1");
   prepare_reply(reply);
   GatherList list;
   render_reply(reply, list);
@@ -328,7 +386,9 @@ bool Connection::on_tick() {
 void Connection::on_drain() {
   if (stream_) stream_->tell_closed();
   const Wait wait = channel_.wait.current();
-  if ((wait == Wait::idle || (wait == Wait::head && channel_.in.empty())) && !stream_) channel_.transport.cancel();
+  const bool no_byte_yet =
+      (wait == Wait::head && channel_.in.empty()) || (wait == Wait::handshake && channel_.transport.plain());
+  if ((wait == Wait::idle || no_byte_yet) && !stream_) channel_.transport.cancel();
 }
 
 }  // namespace octavo::server

@@ -26,7 +26,10 @@ namespace octavo::server {
 /// The configuration of one listening port. Outlives its connections.
 struct Endpoint {
   api::Handler& handler;
-  std::shared_ptr<TlsPort> tls;  ///< null: plain HTTP
+  std::shared_ptr<ServerCertificate> certificate = nullptr;  ///< null: plain HTTP only
+  /// With a certificate: the first byte of a connection decides between TLS and plain HTTP. If false, plain HTTP is
+  /// answered 400.
+  bool plain_too = false;
 };
 
 /// One client connection: reads requests, calls the port's handler and sends replies in order, until either side closes
@@ -52,6 +55,8 @@ class Connection final : public ConnectionHook, private api::Client {
 
  private:
   // connection.cpp: the loop.
+  Task<bool> choose_scheme();
+  Task<std::optional<unsigned char>> first_byte();
   Task<void> serve();
   HeadScanner::Result scan_head();
   void refuse_head(Refusal refusal);
@@ -59,9 +64,11 @@ class Connection final : public ConnectionHook, private api::Client {
   void begin_head_wait();
   std::size_t read_bytes_next() const;
   std::optional<Refusal> begin_request();
+  bool refuses_scheme() const;
+  std::string https_url();
   bool build_request();
   void finish_request();
-  Task<void> refuse(Refusal refusal);
+  Task<void> refuse();
   Task<void> close_gracefully();
   void release_memory();
 

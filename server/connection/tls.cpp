@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <openssl/bio.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 namespace octavo::server {
@@ -22,10 +24,8 @@ int select_protocol(SSL*, const unsigned char** out, unsigned char* out_size, co
   return SSL_TLSEXT_ERR_OK;
 }
 
-}  // namespace
-
-Expected<std::shared_ptr<ssl::context>> make_tls_context(const std::filesystem::path& certificate,
-                                                         const std::filesystem::path& key) {
+Expected<ServerCertificate::Context> make_tls_context(const std::filesystem::path& certificate,
+                                                      const std::filesystem::path& key) {
   auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
   SSL_CTX* const native = context->native_handle();
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
@@ -53,6 +53,30 @@ Expected<std::shared_ptr<ssl::context>> make_tls_context(const std::filesystem::
                                                     key.string(), certificate.string()));
   }
   return context;
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<ServerCertificate>> ServerCertificate::load(const std::filesystem::path& certificate,
+                                                                     const std::filesystem::path& key) {
+  OCTAVO_TRY(auto context, make_tls_context(certificate, key));
+  return std::make_shared<ServerCertificate>(std::move(context));
+}
+
+Expected<void> ServerCertificate::reload(const std::filesystem::path& certificate, const std::filesystem::path& key) {
+  OCTAVO_TRY(auto context, make_tls_context(certificate, key));
+  const std::lock_guard lock(mutex_);
+  context_.swap(context);
+  return {};
+}
+
+std::string ServerCertificate::pem() const {
+  const Context used = context();
+  const std::unique_ptr<BIO, decltype(&BIO_free_all)> memory(BIO_new(BIO_s_mem()), &BIO_free_all);
+  char* text = nullptr;
+  if (!memory || PEM_write_bio_X509(memory.get(), SSL_CTX_get0_certificate(used->native_handle())) != 1) return {};
+  const long bytes = BIO_get_mem_data(memory.get(), &text);
+  return std::string(text, static_cast<std::size_t>(bytes));
 }
 
 }  // namespace octavo::server

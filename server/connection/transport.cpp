@@ -9,8 +9,8 @@ namespace octavo::server {
 
 namespace asio = boost::asio;
 
-Transport::Transport(Socket socket, asio::ssl::context* tls) : socket_(std::move(socket)) {
-  if (tls) tls_ = std::make_unique<TlsStream>(socket_, *tls);
+void Transport::begin_tls(asio::ssl::context& context) {
+  tls_ = std::make_unique<TlsStream>(socket_, context);
 }
 
 bool Transport::try_send(GatherList& list, std::size_t& sent, Error& error) {

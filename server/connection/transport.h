@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -50,8 +51,10 @@ class Transport {
  public:
   using Error = boost::system::error_code;
 
-  /// `tls` null means plain.
-  Transport(Socket socket, boost::asio::ssl::context* tls);
+  /// Plain until begin_tls().
+  explicit Transport(Socket socket) : socket_(std::move(socket)) {}
+  /// From now on the stream is TLS. Call handshake() next, and before it read no byte but by peeking.
+  void begin_tls(boost::asio::ssl::context& context);
 
   bool plain() const { return tls_ == nullptr; }
   Socket& socket() { return socket_; }

@@ -36,7 +36,7 @@ void HeadScanner::restart() {
 }
 
 HeadScanner::Result HeadScanner::refuse(int status, std::string_view reason) {
-  refusal_ = Refusal{status, reason};
+  refusal_ = Refusal{status, std::string(reason)};
   return Result::refused;
 }
 

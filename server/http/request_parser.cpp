@@ -125,7 +125,7 @@ RequestParser::Progress RequestParser::decode_chunks(std::string_view raw, std::
 }
 
 void RequestParser::refuse(int status, std::string_view reason, ErrorCode& error) {
-  refusal_ = Refusal{status, reason};
+  refusal_ = Refusal{status, std::string(reason)};
   error = http::error::bad_value;
 }
 

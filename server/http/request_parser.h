@@ -13,10 +13,10 @@
 
 namespace octavo::server {
 
-/// Why a request is refused: an HTTP status and a reason for people (a literal).
+/// Why a request is refused: an HTTP status and a reason for people.
 struct Refusal {
   int status = 400;
-  std::string_view reason;
+  std::string reason = {};
 };
 
 /// The request line, and the facts in the head about the message. Offsets are from the first byte of the head.

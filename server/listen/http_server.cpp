@@ -9,7 +9,6 @@
 
 #include "base/machine/resources.h"
 #include "server/connection/thread_state.h"
-#include "server/connection/tls.h"
 #include "server/listen/io_threads.h"
 #include "server/listen/listener.h"
 #include "server/process/access_log.h"
@@ -39,26 +38,10 @@ HttpServer::~HttpServer() {
 }
 
 Expected<void> HttpServer::listen(const ListenOptions& options) {
-  Endpoint endpoint{.handler = *options.handler, .tls = nullptr};
-  if (!options.tls_certificate.empty()) {
-    OCTAVO_TRY(auto context, make_tls_context(options.tls_certificate, options.tls_key));
-    endpoint.tls = std::make_shared<TlsPort>(std::move(context));
-    tls_ports_.push_back(endpoint.tls);
-  }
+  Endpoint endpoint{.handler = *options.handler, .certificate = options.certificate, .plain_too = options.plain_too};
   auto listener = std::make_unique<Listener>(std::move(endpoint), thread_states_);
   OCTAVO_TRY_VOID(listener->open(options.address, options.port));
   listeners_.push_back(std::move(listener));
-  return {};
-}
-
-Expected<void> HttpServer::replace_certificate(const std::filesystem::path& certificate,
-                                               const std::filesystem::path& key) {
-  std::vector<TlsPort::Context> contexts;
-  for (std::size_t i = 0; i < tls_ports_.size(); ++i) {
-    OCTAVO_TRY(auto context, make_tls_context(certificate, key));
-    contexts.push_back(std::move(context));
-  }
-  for (std::size_t i = 0; i < tls_ports_.size(); ++i) tls_ports_[i]->replace(std::move(contexts[i]));
   return {};
 }
 

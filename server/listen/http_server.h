@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,16 +17,17 @@ class AccessLog;
 class IoThreads;
 class Listener;
 class ThreadState;
-class TlsPort;
+class ServerCertificate;
 struct SharedBounds;
 
 /// A port to listen on, and its handler.
 struct ListenOptions {
-  std::string address = "127.0.0.1";        ///< an IP address
-  std::uint16_t port = 0;                   ///< 0: any free port
-  api::Handler* handler = nullptr;          ///< outlives the server
-  std::filesystem::path tls_certificate{};  ///< PEM chain; empty: plain HTTP
-  std::filesystem::path tls_key{};
+  std::string address = "127.0.0.1";  ///< an IP address
+  std::uint16_t port = 0;             ///< 0: any free port
+  api::Handler* handler = nullptr;    ///< outlives the server
+  /// For HTTPS; null: plain HTTP only. Several ports may share one.
+  std::shared_ptr<ServerCertificate> certificate{};
+  bool plain_too = false;  ///< with a certificate: plain HTTP is served, too, and not answered 400
 };
 
 /// The number of I/O threads for `settings`: io_threads, or one per processor that may be used.
@@ -55,9 +55,6 @@ class HttpServer {
 
   /// Binds a port; requests wait until start(). Call before start(). Error messages are for the operator.
   Expected<void> listen(const ListenOptions& options);
-  /// New connections of all TLS ports get this certificate; existing ones keep theirs. Errors as for listen(); then
-  /// nothing has changed. Any thread.
-  Expected<void> replace_certificate(const std::filesystem::path& certificate, const std::filesystem::path& key);
   /// Starts the I/O threads, which then serve requests.
   void start();
   /// The port of the n-th listen().
@@ -79,7 +76,6 @@ class HttpServer {
   std::vector<std::unique_ptr<ThreadState>> thread_states_;
   std::unique_ptr<IoThreads> io_threads_;
   std::vector<std::unique_ptr<Listener>> listeners_;
-  std::vector<std::shared_ptr<TlsPort>> tls_ports_;
   bool running_ = false;
 };
 

@@ -110,7 +110,7 @@ class Server {
                                                                          .settings = engine_.settings(),
                                                                          .active_tasks = &tasks_});
     recorder_ = std::make_unique<Recorder>(*couch_);
-    endpoint_ = std::make_unique<server::Endpoint>(server::Endpoint{.handler = *recorder_, .tls = nullptr});
+    endpoint_ = std::make_unique<server::Endpoint>(server::Endpoint{.handler = *recorder_});
   }
 
   void serve(std::string_view bytes, std::size_t packet_bytes) {

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import tls from 'node:tls';
 import { CosmosClient } from '@azure/cosmos';
 import { newContainer, wellKnownKey } from '../cosmos.mjs';
-import { Server } from '../harness.mjs';
+import { expectError, Server } from '../harness.mjs';
 
 describe('TLS', () => {
   let server, folder, ca;
@@ -94,9 +94,18 @@ describe('TLS', () => {
     await renewed.stop();
   });
 
-  test('plain HTTP and silence on the TLS port do no harm', async () => {
-    const plain = await server.rawExchange('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n', { idleMs: 1000 });
-    assert.ok(!plain.includes('200 OK'));
+  test('plain HTTP on the TLS port is told the address with https', async () => {
+    const reply = await server.get('/');
+    expectError(reply, 400, 'bad_request', `This port speaks HTTPS only: use https://127.0.0.1:${server.port}`);
+    assert.equal(reply.headers.connection, 'close');
+    const put = await server.put('/db/plain', { text: 'x'.repeat(100_000) });
+    expectError(put, 400, 'bad_request', /https:\/\//);
+    assert.equal((await request('GET', '/db/plain')).status, 404);
+  });
+
+  test('silence and noise on the TLS port do no harm', async () => {
+    const noise = await server.rawExchange(Buffer.from([0x80, 0x2e, 0x01, 0x00, 0x02]));
+    assert.match(noise, /^HTTP\/1\.1 400 /);
     const silent = net.connect(server.port, '127.0.0.1');
     assert.equal((await request('GET', '/_up')).status, 200);
     silent.destroy();

@@ -1,3 +1,5 @@
+#include "server/connection/tls.h"
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -54,7 +56,12 @@ class Certificate {
 
   std::string certificate() const { return folder_ / "certificate.pem"; }
   std::string key() const { return folder_ / "key.pem"; }
-  ListenOptions options() const { return {.tls_certificate = certificate(), .tls_key = key()}; }
+  ListenOptions options() const { return {.certificate = ServerCertificate::load(certificate(), key()).value()}; }
+  ListenOptions with_plain() const {
+    ListenOptions both = options();
+    both.plain_too = true;
+    return both;
+  }
 
  private:
   std::filesystem::path folder_;
@@ -162,11 +169,91 @@ TEST_CASE("a TLS handshake that does not come is given up") {
   CHECK(server.metrics.snapshot().timeouts[0] == 1);
 }
 
-TEST_CASE("plain HTTP on the TLS port is closed") {
+TEST_CASE("plain HTTP on the TLS port is told the address with https") {
   const Certificate certificate;
   TestServer server(test_settings(), certificate.options());
   Client client(server.port());
-  CHECK(client.ask(get("/show")).status == 0);
+  client.send("GET /show HTTP/1.1\r\nHost: db.example.com:5984\r\n\r\n");
+  const auto reply = client.read_reply();
+  CHECK(reply.status == 400);
+  CHECK(reply.body.find("https://db.example.com:5984") != std::string::npos);
+  CHECK(client.ended());
+}
+
+TEST_CASE("plain HTTP on the TLS port is told no host that could not be one") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.options());
+  Client client(server.port());
+  client.send("GET /show HTTP/1.1\r\nHost: <b>\r\n\r\n");
+  const auto reply = client.read_reply();
+  CHECK(reply.status == 400);
+  CHECK(reply.body.find("https://localhost:" + std::to_string(server.port())) != std::string::npos);
+}
+
+TEST_CASE("TLS and plain HTTP are served on one port") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.with_plain());
+  Client plain(server.port());
+  TlsClient secure(server.port());
+  REQUIRE(secure.handshake());
+  CHECK(plain.ask(post("/echo", "plain")).body == "plain");
+  secure.send(post("/echo", "secure", "Connection: close\r\n"));
+  CHECK(secure.read_to_end().ends_with("secure"));
+  CHECK(plain.ask(post("/echo", "again")).body == "again");
+}
+
+TEST_CASE("a first byte that comes late, alone, decides nothing but the scheme") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.with_plain());
+  Client client(server.port());
+  std::this_thread::sleep_for(milliseconds{50});
+  client.send("G");
+  std::this_thread::sleep_for(milliseconds{50});
+  client.send("ET /show HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  CHECK(client.read_reply().status == 200);
+}
+
+TEST_CASE("a first byte that does not come is given up, also where plain HTTP is served") {
+  const Certificate certificate;
+  auto settings = test_settings();
+  settings.header_timeout_ms = milliseconds{100};
+  TestServer server(settings, certificate.with_plain());
+  Client client(server.port());
+  CHECK(client.ended());
+  CHECK(server.metrics.snapshot().timeouts[0] == 1);
+}
+
+TEST_CASE("a first byte that begins neither TLS nor HTTP is answered 400") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.with_plain());
+  Client client(server.port());
+  client.send(std::string("\x80\x2e\x01", 3));
+  CHECK(client.read_reply().status == 400);
+}
+
+TEST_CASE("a handshake that begins but is garbage ends the connection") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.with_plain());
+  Client client(server.port());
+  client.send(std::string("\x16garbage that is no handshake, whatever it begins with"));
+  CHECK_FALSE(client.read_until("HTTP/1.1"));
+}
+
+TEST_CASE("a server with both schemes stops at once while connections have sent nothing") {
+  const Certificate certificate;
+  TestServer server(test_settings(), certificate.with_plain());
+  Client silent(server.port());
+  CHECK(eventually([&] { return server.metrics.snapshot().connections_open == 1; }));
+  CHECK(server.server.stop());
+}
+
+TEST_CASE("a certificate is replaced for new connections, and kept if the new one cannot be used") {
+  const Certificate certificate;
+  const auto used = ServerCertificate::load(certificate.certificate(), certificate.key()).value();
+  const auto before = used->pem();
+  CHECK(before.starts_with("-----BEGIN CERTIFICATE-----"));
+  CHECK_FALSE(used->reload("/nonexistent.pem", "/nonexistent.pem"));
+  CHECK(used->pem() == before);
 }
 
 TEST_CASE("a TLS server stops with its idle connections") {
@@ -183,12 +270,7 @@ TEST_CASE("a TLS server stops with its idle connections") {
 }
 
 TEST_CASE("a missing certificate is an error that names the file") {
-  octavo::api::HttpMetrics metrics(1);
-  const octavo::config::LiveSettings settings(test_settings());
-  HttpServer server(settings, metrics, nullptr);
-  TestHandler handler;
-  const auto result =
-      server.listen({.handler = &handler, .tls_certificate = "/nonexistent.pem", .tls_key = "/nonexistent.pem"});
+  const auto result = ServerCertificate::load("/nonexistent.pem", "/nonexistent.pem");
   REQUIRE_FALSE(result);
   CHECK(result.error().reason.find("/nonexistent.pem") != std::string::npos);
 }
