@@ -125,7 +125,8 @@ std::vector<Setting> make_table() {
       live(duration("server", "shutdown_timeout", &Draft::shutdown_timeout_ms, between(0ms, 1h),
                     "How long running requests may take to finish after SIGTERM")),
 
-      path("tls", "certificate", &Draft::tls_certificate, "PEM file, own certificate first; none = plain HTTP"),
+      path("tls", "certificate", &Draft::tls_certificate,
+           "PEM file, own certificate first; none = plain HTTP, but see `cosmos.tls`"),
       path("tls", "key", &Draft::tls_key, "PEM file with the certificate's private key"),
 
       admin_user(),
@@ -161,6 +162,9 @@ std::vector<Setting> make_table() {
       text("cosmos", "bind", &Draft::cosmos_bind, "IP address to listen on; none = that of `server.bind`"),
       number("cosmos", "port", &Draft::cosmos_port, {0, 65'535},
              "TCP port to listen on; 0 = any free one, see the READY line"),
+      choice("cosmos", "tls", &Draft::cosmos_tls, {"auto", "both", "off"},
+             "Schemes of this port. auto: HTTP and HTTPS, with a certificate that the server makes; with "
+             "`tls.certificate`, HTTPS only. both: HTTP and HTTPS. off: HTTP only"),
       secret(
           text("cosmos", "key", &Draft::cosmos_key,
                "Account key, in base64; emulator = the emulator's well-known key, from any machine; none = that key, "
@@ -309,7 +313,7 @@ Draft draft_of(const Settings& settings) {
 
 std::string_view section_description(std::string_view section) {
   if (section == "server") return "Where to listen and where to store";
-  if (section == "tls") return "HTTPS instead of HTTP";
+  if (section == "tls") return "HTTPS instead of HTTP, on both ports unless `cosmos.tls` says otherwise";
   if (section == "auth") return "Who may do what";
   if (section == "admins") return "Users who may do everything";
   if (section == "jwt_keys") return "Keys that JSON Web Tokens are checked with";

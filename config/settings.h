@@ -22,6 +22,13 @@ enum class Durability : std::uint8_t {
   ephemeral  ///< nothing is synced: for tests
 };
 
+/// The schemes of the Cosmos DB API's port.
+enum class CosmosTls : std::uint8_t {
+  automatic,  ///< HTTP and HTTPS with a certificate of the server's own; with `tls_certificate`: HTTPS only
+  both,       ///< HTTP and HTTPS
+  off         ///< HTTP only
+};
+
 enum class LogFormat : std::uint8_t { text, json };
 
 /// How the CouchDB API makes ids of documents and the replies of `/_uuids`. The numbers are positions in the table's
@@ -74,6 +81,7 @@ struct Settings {
   bool cosmos_enabled = true;
   std::string cosmos_bind;           ///< empty = as `bind`
   std::uint16_t cosmos_port = 8081;  ///< of the Cosmos DB API; 0 = any free port, in the READY line
+  CosmosTls cosmos_tls = CosmosTls::automatic;
   std::string cosmos_key;            ///< base64, or emulator_key_name; none: the emulator's key, on loopback
   std::string cosmos_secondary_key;  ///< base64; equal to the first, for key rotation
   std::string cosmos_read_only_key;  ///< base64; for reading only

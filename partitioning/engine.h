@@ -58,6 +58,7 @@ using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Databa
 ///   octavo.format                 the number of the folder's format as text, "2"; a higher one is refused
 ///   octavo.lock                   is locked (flock) while a process uses the folder
 ///   octavo.address                the URL of `/_up` as text, while a server serves from the folder
+///   development-certificate.pem   the server's own certificate and its key, if it needed one
 ///   catalog/                      LMDB: the catalog
 ///   databases/<instance tag>/     one database; 32 hexadecimal digits, made when the database is created
 ///     partition-<partition id>/   LMDB: one physical partition

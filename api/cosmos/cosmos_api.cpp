@@ -97,6 +97,11 @@ void add_common_headers(const Call& call, Reply& reply) {
   if (account.sequence != 0) add("\r\nlsn: ", std::to_string(account.sequence));
 }
 
+// The path under which the emulator offers its certificate. Everyone may read it, as each handshake shows it anyway.
+bool is_certificate(const std::vector<std::string>& segments) {
+  return segments.size() == 2 && segments[0] == "_explorer" && segments[1] == "emulator.pem";
+}
+
 void spend(const Accounting& account) {
   if (account.database == nullptr) return;  // no database to charge
   if (account.partition_ids.empty()) {
@@ -108,8 +113,12 @@ void spend(const Accounting& account) {
 
 }  // namespace
 
-CosmosApi::CosmosApi(partitioning::Engine& engine, const config::Settings& settings, std::function<bool()> has_admins)
-    : registry_(engine), authorization_(settings, engine, std::move(has_admins)), engine_(engine) {}
+CosmosApi::CosmosApi(partitioning::Engine& engine, const config::Settings& settings, std::function<bool()> has_admins,
+                     std::function<std::string()> certificate_pem)
+    : certificate_pem_(std::move(certificate_pem)),
+      registry_(engine),
+      authorization_(settings, engine, std::move(has_admins)),
+      engine_(engine) {}
 
 Task<Reply> CosmosApi::handle(Request& request) {
   Services services{
@@ -153,7 +162,19 @@ Task<Expected<void>> CosmosApi::authorize(Call& call) {
   co_return Expected<void>{};
 }
 
+Expected<Reply> CosmosApi::certificate(const Request& request) const {
+  if (request.method != Method::get && request.method != Method::head) return method_not_allowed();
+  Reply reply;
+  if (certificate_pem_) reply.body = certificate_pem_();
+  if (reply.body.empty()) {
+    return fail(ErrorCode::not_found, "Resource Not Found: this port has no certificate (cosmos.tls).");
+  }
+  reply.content_type = "application/x-pem-file";
+  return reply;
+}
+
 Handled CosmosApi::dispatch(Call& call) {
+  if (is_certificate(call.request.segments)) co_return certificate(call.request);
   OCTAVO_CO_TRY(call.path, ResourcePath::parse(call.request.segments));
   OCTAVO_CO_TRY_VOID(co_await authorize(call));
   switch (call.path.resource) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "api/cosmos/call/authorization.h"
 #include "api/cosmos/call/call.h"
 #include "api/cosmos/resources/registry.h"
@@ -18,8 +21,10 @@ namespace octavo::api::cosmos {
 /// `settings` has the keys and addresses, which do not change. Both must outlive this.
 class CosmosApi final : public Handler {
  public:
-  /// `has_admins`: see Authorization.
-  CosmosApi(partitioning::Engine& engine, const config::Settings& settings, std::function<bool()> has_admins);
+  /// `has_admins`: see Authorization. `certificate_pem` returns the certificate of this port, for clients that are to
+  /// trust it; empty: the port has none. Both are called by any thread.
+  CosmosApi(partitioning::Engine& engine, const config::Settings& settings, std::function<bool()> has_admins,
+            std::function<std::string()> certificate_pem = {});
 
   Task<Reply> handle(Request& request) override;
   Reply protocol_error(int status, std::string_view reason) const override;
@@ -28,6 +33,9 @@ class CosmosApi final : public Handler {
   Handled dispatch(Call& call);
   Task<Expected<void>> authorize(Call& call);
 
+  Expected<Reply> certificate(const Request& request) const;
+
+  const std::function<std::string()> certificate_pem_;
   Registry registry_;
   Authorization authorization_;
   partitioning::Engine& engine_;

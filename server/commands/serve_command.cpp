@@ -32,6 +32,7 @@
 #include "query/javascript/limits.h"
 #include "server/connection/descriptor_budget.h"
 #include "server/connection/tls.h"
+#include "server/listen/development_certificate.h"
 #include "server/listen/http_server.h"
 #include "server/process/access_log.h"
 #include "server/process/address_file.h"
@@ -160,6 +161,25 @@ void reload_at_signal(storage::RuntimeSettings& runtime_settings) {
   }
 }
 
+// Null if there is no such certificate: HTTP is still served then.
+std::shared_ptr<ServerCertificate> development_certificate(const config::Settings& settings) {
+  const auto load = [&]() -> Expected<std::shared_ptr<ServerCertificate>> {
+    OCTAVO_TRY(const auto file, ensure_development_certificate(settings.data_dir));
+    return ServerCertificate::load(file, file);
+  };
+  auto loaded = load();
+  if (loaded) return *std::move(loaded);
+  spdlog::warn("{} The Azure Cosmos DB API is served over HTTP only.", loaded.error().reason);
+  return nullptr;
+}
+
+// `configured` is the certificate of the settings; null: none.
+std::shared_ptr<ServerCertificate> cosmos_certificate(const config::Settings& settings,
+                                                      const std::shared_ptr<ServerCertificate>& configured) {
+  if (!settings.cosmos_enabled || settings.cosmos_tls == config::CosmosTls::off) return nullptr;
+  return configured ? configured : development_certificate(settings);
+}
+
 }  // namespace
 
 int run_serve(const config::Settings& wanted, const Reload& reload) {
@@ -201,6 +221,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
     if (!loaded) return refuse(loaded.error());
     configured = *std::move(loaded);
   }
+  const auto for_cosmos = cosmos_certificate(settings, configured);
   api::HttpMetrics metrics(io_thread_count(settings));
   metrics.add_collector(api::database_metrics(engine));
   api::couch::CouchApi couch_api({.engine = engine,
@@ -208,7 +229,9 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
                                   .metrics = metrics,
                                   .settings = settings,
                                   .active_tasks = &active_tasks});
-  api::cosmos::CosmosApi cosmos_api(engine, settings, [&] { return (*authenticator)->has_admins(); });
+  api::cosmos::CosmosApi cosmos_api(
+      engine, settings, [&] { return (*authenticator)->has_admins(); },
+      [&] { return for_cosmos ? for_cosmos->pem() : std::string(); });
   std::unique_ptr<AccessLog> access_log;
   if (settings.access_log) access_log = std::make_unique<AccessLog>(settings.log_format, write_log_lines);
   HttpServer server(engine.live_settings(), metrics, access_log.get());
@@ -219,7 +242,8 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
     const ListenOptions cosmos{.address = settings.cosmos_bind.empty() ? settings.bind : settings.cosmos_bind,
                                .port = settings.cosmos_port,
                                .handler = &cosmos_api,
-                               .certificate = configured};
+                               .certificate = for_cosmos,
+                               .plain_too = !configured || settings.cosmos_tls == config::CosmosTls::both};
     if (auto listening = server.listen(cosmos); !listening) {
       listening.error().reason +=
           " (cosmos.port is the port of the Azure Cosmos DB API; --cosmos-enabled=false does "

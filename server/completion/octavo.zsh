@@ -28,7 +28,7 @@ _octavo() {
             '*--worker-threads[Threads for scans and queries; 0 = one per processor that may be used (0)]:value:' \
             '*--writer-threads[Threads that commit; they wait for the disk; 0 = two per processor (0)]:value:' \
             '*--shutdown-timeout[How long running requests may take to finish after SIGTERM (5s)]:value:' \
-            '*--tls-certificate[PEM file, own certificate first; none = plain HTTP]:value:_files' \
+            '*--tls-certificate[PEM file, own certificate first; none = plain HTTP, but see `cosmos.tls`]:value:_files' \
             '*--tls-key[PEM file with the certificate'\''s private key]:value:_files' \
             '*--admin-user[Name of one more admin]:value:' \
             '*--admin-password[Password of that admin]:value:' \
@@ -47,6 +47,7 @@ _octavo() {
             '--cosmos-enabled[Serve the Azure Cosmos DB API on a port of its own (true)]' \
             '*--cosmos-bind[IP address to listen on; none = that of `server.bind`]:value:' \
             '*--cosmos-port[TCP port to listen on; 0 = any free one, see the READY line (8081)]:value:' \
+            '*--cosmos-tls[Schemes of this port. auto\: HTTP and HTTPS, with a certificate that the server makes; with `tls.certificate`, HTTPS only. both\: HTTP and HTTPS. off\: HTTP only (auto)]:value:(auto both off)' \
             '*--cosmos-key[Account key, in base64; emulator = the emulator'\''s well-known key, from any machine; none = that key, from this machine only, and only while there is no admin]:value:' \
             '*--cosmos-key-file[File that holds it]:value:_files' \
             '*--cosmos-secondary-key[Second account key, so that keys can be changed one after the other]:value:' \

@@ -16,7 +16,9 @@
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include "server/listen/development_certificate.h"
 #include "server/process/health.h"
+#include "support/temporary_folder.h"
 #include "unit/server/test_client.h"
 #include "unit/server/test_server.h"
 
@@ -254,6 +256,23 @@ TEST_CASE("a certificate is replaced for new connections, and kept if the new on
   CHECK(before.starts_with("-----BEGIN CERTIFICATE-----"));
   CHECK_FALSE(used->reload("/nonexistent.pem", "/nonexistent.pem"));
   CHECK(used->pem() == before);
+}
+
+TEST_CASE("a development certificate is made once, for its owner only, and made again if it cannot be read") {
+  const octavo::tests::TemporaryFolder folder;
+  const auto file = ensure_development_certificate(folder.path()).value();
+  const auto owner_only = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  CHECK((std::filesystem::status(file).permissions() == owner_only));
+  const auto first = ServerCertificate::load(file, file).value()->pem();
+  CHECK(first.starts_with("-----BEGIN CERTIFICATE-----"));
+  CHECK(first.find("PRIVATE KEY") == std::string::npos);
+  CHECK(ensure_development_certificate(folder.path()).value().string() == file.string());
+  CHECK(ServerCertificate::load(file, file).value()->pem() == first);
+  std::ofstream(file) << "damaged";
+  CHECK(ensure_development_certificate(folder.path()).value().string() == file.string());
+  const auto second = ServerCertificate::load(file, file).value()->pem();
+  CHECK(second.starts_with("-----BEGIN CERTIFICATE-----"));
+  CHECK(second != first);
 }
 
 TEST_CASE("a TLS server stops with its idle connections") {
