@@ -100,6 +100,11 @@ std::string format_duration(std::chrono::milliseconds duration) {
   return fmt::format("{}ms", count);
 }
 
+std::string over_limit(std::optional<std::uint64_t> bytes, std::uint64_t limit, std::string_view setting) {
+  if (!bytes) return fmt::format("is larger than {} ({})", format_size(limit), setting);
+  return fmt::format("has {} bytes; the limit is {} ({})", *bytes, format_size(limit), setting);
+}
+
 std::string quote(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {

@@ -28,6 +28,10 @@ std::string format_size(std::uint64_t bytes);
 /// `75s`, `500ms`, `10m`: the largest unit up to hours that divides it.
 std::string format_duration(std::chrono::milliseconds duration);
 
+/// What a client is told about something too large: "has 9000000 bytes; the limit is 8MiB
+/// (database.document_bytes_max)", or, if the size is unknown, "is larger than 8MiB (database.document_bytes_max)".
+std::string over_limit(std::optional<std::uint64_t> bytes, std::uint64_t limit, std::string_view setting);
+
 /// A TOML basic string with its quotes.
 std::string quote(std::string_view text);
 

@@ -213,7 +213,8 @@ Reply CosmosApi::protocol_error(int status, std::string_view reason) const {
                                 : status == 501 ? "NotImplemented"
                                 : status < 500  ? "BadRequest"
                                                 : "InternalServerError";
-  auto reply = error_reply(status, code, reason);
+  const std::string text = (status == 413 ? "Request size is too large. " : "") + std::string(reason);
+  auto reply = error_reply(status, code, text);
   reply.headers.emplace_back("x-ms-activity-id", new_uuid());
   return reply;
 }

@@ -224,8 +224,9 @@ Reply CouchApi::protocol_error(int status, std::string_view reason) const {
   for (const auto& word : words) {
     if (word.status == status) error = word.error;
   }
-  // Use CouchDB's text where people and programs know it.
-  auto reply = error_reply(status, error, status == 413 ? "the request entity is too large" : reason);
+  // CouchDB's text comes first where people and programs know it.
+  const std::string text = (status == 413 ? "the request entity is too large. " : "") + std::string(reason);
+  auto reply = error_reply(status, error, text);
   reply.headers.emplace_back("Cache-Control", "must-revalidate");
   return reply;
 }

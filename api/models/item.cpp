@@ -7,6 +7,7 @@
 #include "api/http/entity_tag.h"
 #include "api/models/errors.h"
 #include "base/json_writer.h"
+#include "config/value_text.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
 #include "query/json/number.h"
@@ -65,15 +66,16 @@ Expected<void> check_time_to_live(std::string_view body) {
   return {};
 }
 
-std::unexpected<Error> item_too_large() {
-  return fail(ErrorCode::too_large, "Request size is too large: an item may have 2 MB (cosmos.item_bytes_max).");
+std::unexpected<Error> item_too_large(std::size_t bytes, std::size_t bytes_max) {
+  return fail(ErrorCode::too_large, "Request size is too large. The item " +
+                                        config::over_limit(bytes, bytes_max, "cosmos.item_bytes_max") + ".");
 }
 
 }  // namespace
 
 Expected<Item> parse_item(std::string_view json, const ContainerDefinition& container, std::size_t bytes_max,
                           const std::optional<partitioning::TypedKey>& named) {
-  if (json.size() > bytes_max) return item_too_large();
+  if (json.size() > bytes_max) return item_too_large(json.size(), bytes_max);
   Item item;
   item.body.reserve(json.size());
   std::vector<query::SpecialField> special;
@@ -110,7 +112,7 @@ bool is_reserved_property(std::string_view name) {
 
 Expected<void> check_same_item(std::string_view before, std::string_view after, const ContainerDefinition& container,
                                std::size_t bytes_max) {
-  if (after.size() > bytes_max) return item_too_large();
+  if (after.size() > bytes_max) return item_too_large(after.size(), bytes_max);
   // A document written through the CouchDB API may have any value there.
   if (raw_time_to_live(before) != raw_time_to_live(after)) OCTAVO_TRY_VOID(check_time_to_live(after));
   // A document written through the CouchDB API need not contain its id.

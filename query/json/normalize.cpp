@@ -94,7 +94,7 @@ class Normalizer {
   std::uint32_t offset() const { return static_cast<std::uint32_t>(w_ - out_); }
 
   bool value(int depth) {
-    if (p_ == end_) return fail_at(p_, "the text ends before a value");
+    if (p_ == end_) return fail_at(p_, begin_ == end_ ? "the text is empty" : "the text ends before a value");
     switch (*p_) {
       case '{':
         return object(depth + 1);

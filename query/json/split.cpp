@@ -24,7 +24,7 @@ class Splitter {
   template <class Part>
   Expected<void> run(char open, char close, std::string_view type, std::size_t parts_max, Part part) {
     skip_space();
-    if (p_ == end_) return error("the text ends before a value");
+    if (p_ == end_) return error(begin_ == end_ ? "the text is empty" : "the text ends before a value");
     if (*p_ != open) {
       OCTAVO_TRY_VOID(value());
       return fail(ErrorCode::bad_request, fmt::format("Request body must be a JSON {}", type));

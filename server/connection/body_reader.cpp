@@ -5,6 +5,8 @@
 
 #include <boost/asio/post.hpp>
 
+#include "config/value_text.h"
+
 namespace octavo::server {
 namespace {
 
@@ -132,7 +134,8 @@ Task<bool> BodyReader::decompress(ContentCoding coding) {
                                          : channel_.in.data().substr(head_bytes_, request_bytes_ - head_bytes_);
   if (input.empty()) co_return true;
   is_decoded_ = true;
-  Inflater inflater(coding, input, channel_.thread.settings().request_body_bytes_max);
+  const std::size_t body_bytes_max = channel_.thread.settings().request_body_bytes_max;
+  Inflater inflater(coding, input, body_bytes_max);
   for (;;) {
     make_room();
     switch (inflater.step(decoded_, inflate_step_bytes)) {
@@ -141,7 +144,9 @@ Task<bool> BodyReader::decompress(ContentCoding coding) {
       case Inflater::Status::corrupt:
         co_return refuse(400, "The compressed request body is corrupt.");
       case Inflater::Status::too_large:
-        co_return refuse(413, "The request body is too large after decompression.");
+        co_return refuse(413, "The request body, decompressed, " +
+                                  config::over_limit(std::nullopt, body_bytes_max, "http.request_body_bytes_max") +
+                                  ".");
       case Inflater::Status::more:
         break;
     }

@@ -11,6 +11,8 @@
 #include <boost/asio/redirect_error.hpp>
 #include <spdlog/spdlog.h>
 
+#include "config/value_text.h"
+
 namespace octavo::server {
 namespace {
 
@@ -254,8 +256,9 @@ std::optional<Refusal> Connection::begin_request() {
   keep_alive_ = head_.keep_alive;
   if (refuses_scheme()) return Refusal{400, "This port speaks HTTPS only: use " + https_url()};
   if (slot_.admission() == Admission::overloaded) return Refusal{503, "Too many connections. Try again later."};
-  if (head_.content_length > thread_.settings().request_body_bytes_max) {
-    return Refusal{413, "The request body is too large."};
+  if (const auto limit = thread_.settings().request_body_bytes_max; head_.content_length > limit) {
+    const auto reason = config::over_limit(head_.content_length, limit, "http.request_body_bytes_max");
+    return Refusal{413, "The request body " + reason + "."};
   }
   return std::nullopt;
 }

@@ -6,6 +6,8 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/error.hpp>
 
+#include "config/value_text.h"
+
 namespace octavo::server {
 namespace {
 
@@ -175,7 +177,8 @@ void RequestParser::on_field_impl(http::field field, View name, View value, Erro
 
 void RequestParser::on_chunk_header_impl(std::uint64_t size, View, ErrorCode& error) {
   if (size > body_bytes_max_ - std::min(body_bytes_max_, body_->size())) {
-    refuse(413, "The request body is too large.", error);
+    const auto reason = config::over_limit(std::nullopt, body_bytes_max_, "http.request_body_bytes_max");
+    refuse(413, "The request body " + reason + ".", error);
   }
 }
 

@@ -75,7 +75,8 @@ Reply resource_reply(int status, std::string json, std::string_view etag) {
 Expected<boost::json::object> json_body(const Request& request) {
   if (request.body.size() > definition_body_bytes_max) {
     return fail(ErrorCode::too_large,
-                fmt::format("The request body may have at most {} bytes.", definition_body_bytes_max));
+                fmt::format("Request size is too large. The request body has {} bytes, and may have at most {} bytes.",
+                            request.body.size(), definition_body_bytes_max));
   }
   auto value = query::parse_json(request.body);
   if (!value) return fail(ErrorCode::bad_request, "The request body is not JSON: " + value.error().reason);

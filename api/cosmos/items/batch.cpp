@@ -110,7 +110,8 @@ Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
   const auto prefer = request.header("Prefer");
   batch.shows_bodies = !prefer || prefer->find("return=minimal") == std::string_view::npos;
   if (request.body.size() > batch_bytes_max + (64ULL << 10)) {
-    return fail(ErrorCode::too_large, "Request size is too large: a batch may have 2 MB.");
+    return fail(ErrorCode::too_large, "Request size is too large. The batch has " +
+                                          std::to_string(request.body.size()) + " bytes; the limit is 2 MiB.");
   }
   if (batch.atomic) {
     const auto header = request.header("x-ms-documentdb-partitionkey");

@@ -104,7 +104,10 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 Expected<void> require_json_content_type(const Request& request) {
   const auto header = request.header("Content-Type");
   if (header && equal_ignoring_case(trim_blanks(header->substr(0, header->find(';'))), json_type)) return {};
-  return fail(ErrorCode::bad_request, "Content-Type must be application/json", "bad_content_type");
+  // Without the option, curl names a form.
+  return fail(ErrorCode::bad_request,
+              "Content-Type must be application/json; with curl: -H 'Content-Type: application/json'",
+              "bad_content_type");
 }
 
 Expected<boost::json::value> json_body(const Request& request) {

@@ -9,6 +9,7 @@
 
 #include "api/couch/call/query_parameters.h"
 #include "base/json_writer.h"
+#include "config/value_text.h"
 #include "query/json/normalize.h"
 #include "query/json/parsed_document.h"
 #include "query/json/split.h"
@@ -133,7 +134,11 @@ Expected<ParsedDocument> parse_document(std::string_view json, std::size_t body_
   OCTAVO_TRY_VOID(query::normalize_document(json, document.body, special));
   for (const auto& field : special) OCTAVO_TRY_VOID(take_special(field, document));
   if (document.body.size() > body_bytes_max) {
-    return fail(ErrorCode::too_large, document.id.value_or(""), "document_too_large");
+    // In CouchDB the reason is the id alone.
+    return fail(ErrorCode::too_large,
+                (document.id ? *document.id + ": the document " : std::string("the document ")) +
+                    config::over_limit(document.body.size(), body_bytes_max, "database.document_bytes_max"),
+                "document_too_large");
   }
   return document;
 }

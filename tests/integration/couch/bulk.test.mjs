@@ -53,7 +53,7 @@ describe('bulk calls', () => {
     expectError(await bulk([]), 400, 'bad_request', 'Request body must be a JSON object');
     expectError(await bulk({ docs: [{ _id: 5 }] }), 400, 'illegal_docid', 'Document id must be a string');
     expectError(await server.post(`/${db}/_bulk_docs`, '{"docs":[]}', { headers: { 'Content-Type': 'text/plain' } }), 415,
-      'bad_content_type', 'Content-Type must be application/json');
+      'bad_content_type', "Content-Type must be application/json; with curl: -H 'Content-Type: application/json'");
     assert.deepEqual(expectStatus(await bulk({ docs: [] }), 201), []);
   });
 

@@ -165,7 +165,7 @@ describe('bad input', () => {
   test('a content type that is not JSON is refused where JSON is needed', async () => {
     for (const call of ['', '/_bulk_docs', '/_find', '/_index', '/_all_docs', '/_revs_diff']) {
       expectError(await server.post(`/${db}${call}`, '{}', { headers: { 'Content-Type': 'text/plain' } }), 415, 'bad_content_type',
-        'Content-Type must be application/json');
+        "Content-Type must be application/json; with curl: -H 'Content-Type: application/json'");
     }
   });
 

@@ -36,7 +36,7 @@ export class Request {
     // The client says application/json whenever it sends a body and is not told otherwise.
     const type = this.header('content-type') ?? (this.body === undefined ? undefined : 'application/json');
     if (type?.split(';')[0].trim().toLowerCase() !== 'application/json') {
-      throw new Refusal(415, 'bad_content_type', 'Content-Type must be application/json');
+      throw new Refusal(415, 'bad_content_type', "Content-Type must be application/json; with curl: -H 'Content-Type: application/json'");
     }
   }
   json() {

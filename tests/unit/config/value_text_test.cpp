@@ -75,6 +75,12 @@ TEST_CASE("sizes and durations are printed in the largest unit that divides them
   CHECK(format_duration(24h) == "24h");
 }
 
+TEST_CASE("a text about something too large names its size, the limit and the setting") {
+  CHECK(over_limit(9'000'000, 8ULL << 20, "database.document_bytes_max") ==
+        "has 9000000 bytes; the limit is 8MiB (database.document_bytes_max)");
+  CHECK(over_limit(std::nullopt, 100'000, "a.b") == "is larger than 100000 (a.b)");
+}
+
 TEST_CASE("what is printed reads back as the same value") {
   std::mt19937_64 random(20'240'611);
   for (int i = 0; i < 10'000; ++i) {

@@ -155,8 +155,10 @@ TEST_CASE("a body that is refused is not asked for") {
   settings.request_body_bytes_max = 10;
   TestServer server(settings);
   Client client(server.port());
-  CHECK(client.ask("POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 50\r\nExpect: 100-continue\r\n\r\n").status ==
-        413);
+  const auto reply =
+      client.ask("POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 50\r\nExpect: 100-continue\r\n\r\n");
+  CHECK(reply.status == 413);
+  CHECK(reply.body == "refused: The request body has 50 bytes; the limit is 10 (http.request_body_bytes_max).");
 }
 
 TEST_CASE("other expectations are refused") {

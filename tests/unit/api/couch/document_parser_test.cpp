@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "api/couch/documents/save.h"
+#include "config/value_text.h"
 
 using namespace octavo;
 using namespace octavo::api::couch;
@@ -114,7 +115,8 @@ TEST_CASE("attachments are refused, an empty set of them is not") {
 TEST_CASE("a document over the limit names its id") {
   const auto error = error_of(R"({"_id":"big","a":")" + std::string(limit_bytes, 'x') + "\"}");
   CHECK(error.word == "document_too_large");
-  CHECK(error.reason == "big");
+  CHECK(error.reason ==
+        "big: the document " + octavo::config::over_limit(limit_bytes + 8, limit_bytes, "database.document_bytes_max"));
 }
 
 TEST_CASE("the revision of a local document is its edit number") {

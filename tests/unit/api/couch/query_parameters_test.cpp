@@ -74,7 +74,8 @@ TEST_CASE("another content type is refused with 415's word") {
   const auto checked = require_json_content_type(request);
   REQUIRE_FALSE(checked.has_value());
   CHECK(checked.error().word == "bad_content_type");
-  CHECK(checked.error().reason == "Content-Type must be application/json");
+  CHECK(checked.error().reason ==
+        "Content-Type must be application/json; with curl: -H 'Content-Type: application/json'");
 }
 
 TEST_CASE("If-None-Match may list several entity tags, weak ones too") {

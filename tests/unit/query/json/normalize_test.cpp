@@ -194,6 +194,7 @@ TEST_CASE("invalid UTF-8 is refused with its place") {
 }
 
 TEST_CASE("errors name the byte") {
+  CHECK(minified("") == "invalid UTF-8 JSON at byte 0: the text is empty");
   CHECK(minified(R"({"a":tru})") == "invalid UTF-8 JSON at byte 5: a value was expected");
   CHECK(minified("{\"a\":1}x") == "invalid UTF-8 JSON at byte 7: text after the value");
 }

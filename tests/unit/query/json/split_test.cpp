@@ -47,6 +47,10 @@ TEST_CASE("another type than asked for is named in the error") {
   CHECK(split_array("{}").error().reason == "Request body must be a JSON array");
 }
 
+TEST_CASE("an empty text is called that") {
+  CHECK(split_object("").error().reason == "invalid UTF-8 JSON at byte 0: the text is empty");
+}
+
 TEST_CASE("text that cannot be cut is refused") {
   for (const char* text : {"", "{", "{\"a\"", "{\"a\":", "{\"a\":}", "{\"a\":1", "{\"a\":1,}", "{\"a\":tru}",
                            "{\"a\":01}", "{\"a\":[}", "{\"a\":[}]}", "{\"a\":{]}", "{\"a\":\"x}", "{\"a\":1}}",
