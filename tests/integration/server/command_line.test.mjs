@@ -43,6 +43,7 @@ describe('the octavo program', () => {
     assert.equal(good.code, 0, good.stderr);
     const bad = await run('health', '--url', `${server.url}/_up`);
     assert.equal(bad.code, 1);
+    assert.equal(bad.stderr, `No answer from ${server.url}/_up: Connection refused.\n`);
   });
 
   test('health knows the port of the server that uses the data folder, until the server stops', async (t) => {

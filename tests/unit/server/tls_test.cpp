@@ -306,6 +306,7 @@ TEST_CASE("a health check asks over plain HTTP and over TLS") {
   CHECK_FALSE(check_health(url("http", plain_server.port(), "/status/404"), milliseconds{5000}));
   CHECK_FALSE(check_health(url("http", tls_server.port(), "/show"), milliseconds{5000}));
   CHECK_FALSE(check_health(url("http", plain_server.port(), "/slow/2500"), milliseconds{100}));
-  CHECK_FALSE(check_health("http://127.0.0.1:1/_up", milliseconds{5000}));
+  CHECK(check_health("http://127.0.0.1:1/_up", milliseconds{5000}).error().reason ==
+        "No answer from http://127.0.0.1:1/_up: Connection refused.");
   CHECK_FALSE(check_health("not a url", milliseconds{100}));
 }
