@@ -81,6 +81,8 @@ class Engine {
   /// Changes settings while the engine runs.
   storage::RuntimeSettings& runtime_settings() { return *runtime_settings_; }
   storage::FaultInjector* faults() const { return faults_; }
+  /// Whether the data folder was created by this open().
+  bool folder_is_new() const { return data_folder_.is_new(); }
 
   // Databases
 

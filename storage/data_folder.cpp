@@ -118,11 +118,12 @@ Expected<void> DataFolder::lock() {
 
 // A new folder gets the present format, and so does one of an older format, before any row can be written: from then on
 // an older program refuses it. Rows of the older format stay readable.
-Expected<void> DataFolder::raise_format() const {
+Expected<void> DataFolder::raise_format() {
   const std::filesystem::path path = path_ / folder_format_file;
   std::ifstream file(path);
   int format = 0;
   file >> format;
+  is_new_ = !file.is_open();
   if (file.is_open() && (format < 1 || format > folder_format)) {
     return fail(ErrorCode::precondition_failed,
                 fmt::format("the data folder {} has format {}, and this octavo knows formats up to {}: use the newer "

@@ -25,6 +25,8 @@ class DataFolder {
   /// Called once. Errors: io_failure, disk_full, precondition_failed (locked by another process; a newer format),
   /// corrupted (the catalog is lost).
   Expected<void> open();
+  /// Whether open() has made the folder, or found nothing of a data folder in it.
+  bool is_new() const { return is_new_; }
 
   std::filesystem::path catalog() const { return path_ / "catalog"; }
   std::filesystem::path database(std::string_view instance_tag) const { return databases() / instance_tag; }
@@ -40,12 +42,13 @@ class DataFolder {
  private:
   std::filesystem::path databases() const { return path_ / "databases"; }
   Expected<void> lock();
-  Expected<void> raise_format() const;
+  Expected<void> raise_format();
   Expected<void> check_catalog() const;
 
   const std::filesystem::path path_;
   FaultInjector* const faults_;
   int lock_descriptor_ = -1;
+  bool is_new_ = false;
 };
 
 }  // namespace octavo::storage

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <exception>
 #include <expected>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <sys/stat.h>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -81,6 +83,13 @@ config::Settings fitted_to_system(const config::Settings& wanted) {
   const bool short_of_memory = fit_to_memory(settings, available_resources().memory_bytes);
   log_resources(settings, short_of_memory);
   return settings;
+}
+
+// The path itself if the system does not tell where relative paths begin.
+std::string absolute_path(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(path, error);
+  return (error ? path : absolute.lexically_normal()).string();
 }
 
 int refuse(const Error& error) {
@@ -269,8 +278,11 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
 
   const auto ready_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started).count();
+  const std::string folder = absolute_path(settings.data_dir);
+  // A wrong name is noticed by this line.
+  if (engine.folder_is_new()) spdlog::info("created a new data folder: {}", folder);
   spdlog::info("READY port={} in={}ms cosmos_port={} databases={} data={}", server.port(), ready_ms,
-               settings.cosmos_enabled ? server.port(1) : 0, engine.databases().count(), settings.data_dir.string());
+               settings.cosmos_enabled ? server.port(1) : 0, engine.databases().count(), folder);
 
   const MemoryTrimmer memory_trimmer;
   const int signal = shutdown_signal.wait([&] { reload_at_signal(runtime_settings); });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { docIds, eventually, expectStatus, ids, patience, Server, sleep } from '../harness.mjs';
@@ -134,6 +135,23 @@ describe('the data folder', () => {
     const second = new Server({ dataDir: server.dataDir });
     await assert.rejects(second.launch(), /did not become ready/);
     expectStatus(await server.get('/'), 200);
+    await server.stop();
+  });
+
+  test('is shown with its whole path, and announced when it is new', async (t) => {
+    const parent = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-folder-'));
+    t.after(() => fs.rmSync(parent, { recursive: true, force: true }));
+    const folder = path.join(parent, 'data');
+    const server = await Server.startFor(t, { dataDir: path.relative(process.cwd(), folder) });
+    const first = server.lines.join('\n');
+    assert.ok(first.includes(`created a new data folder: ${folder}\n`), first);
+    assert.ok(first.includes(` data=${folder}`), first);
+    await server.stop();
+    const before = server.lines.length;
+    await server.relaunch();
+    const second = server.lines.slice(before).join('\n');
+    assert.ok(!second.includes('created a new data folder'), second);
+    assert.ok(second.includes(` data=${folder}`), second);
     await server.stop();
   });
 
