@@ -100,7 +100,15 @@ int refuse(const Error& error) {
 // The check of settings that change while the server runs.
 std::expected<void, std::string> fits_system(const config::Settings& settings) {
   config::Settings fitted = settings;
-  if (!fit_to_descriptors(fitted, descriptor_limit())) return {};
+  const bool short_of_descriptors = fit_to_descriptors(fitted, descriptor_limit());
+  fit_to_memory(fitted, available_resources().memory_bytes);
+  if (fitted.request_body_bytes_max < settings.request_body_bytes_max ||
+      fitted.sort_bytes_max < settings.sort_bytes_max) {
+    return std::unexpected(
+        fmt::format("the memory allows http.request_body_bytes_max = {} and query.sort_bytes_max = {} (bytes) at most",
+                    fitted.request_body_bytes_max, fitted.sort_bytes_max));
+  }
+  if (!short_of_descriptors) return {};
   return std::unexpected(
       fmt::format("the system allows {} open files, which is enough for {} connections and {} open partitions, not for "
                   "http.connections_max = {} and storage.open_partitions_max = {}",
