@@ -66,12 +66,11 @@ bool open_to_everyone(const Request& request) {
 
 struct Authenticator::State {
   State(const config::Settings& server_settings, partitioning::Engine& engine, UserDirectory::Admins admins,
-        std::string secret, JwtVerifier verifier)
+        std::string secret)
       : database_engine(engine),
         users(engine, std::move(admins)),
         passwords(engine),
         random_secret(std::move(secret)),
-        jwt(std::move(verifier)),
         keyed_hash(crypto::random_bytes(32)) {
     keep_configured(server_settings);
   }
@@ -96,6 +95,13 @@ struct Authenticator::State {
       return hash;
     });
   }
+  const JwtVerifier& jwt(const config::Settings& version) const {
+    return jwt_verifiers.of(version, [](const config::Settings& made_for) {
+      // create() has checked the keys, which do not change.
+      return JwtVerifier(JwtKeys::load(made_for.jwt_keys).value_or(JwtKeys()), made_for.jwt_required_claims,
+                         made_for.jwt_roles_claim_path);
+    });
+  }
   void keep_configured(const config::Settings& configured) {
     configured_admins.clear();
     for (const auto& [name, password] : configured.admins) {
@@ -116,7 +122,7 @@ struct Authenticator::State {
   UserDirectory users;
   PasswordChecker passwords;
   const std::string random_secret;  ///< signs cookies unless a secret is configured
-  JwtVerifier jwt;
+  config::MadeFromSettings<JwtVerifier> jwt_verifiers;
   crypto::KeyedHash keyed_hash;
   config::MadeFromSettings<std::optional<crypto::KeyedHash>> proxy_hashes;
   std::mutex admins_mutex;                               ///< is held while admins change
@@ -127,12 +133,10 @@ struct Authenticator::State {
 
 Expected<std::unique_ptr<Authenticator>> Authenticator::create(const config::Settings& settings,
                                                                partitioning::Engine& engine) {
-  OCTAVO_TRY(auto keys, JwtKeys::load(settings.jwt_keys));
+  OCTAVO_TRY_VOID(JwtKeys::load(settings.jwt_keys));
   OCTAVO_TRY(auto admins, reconcile_admins(settings, engine.catalog()));
   OCTAVO_TRY(auto secret, load_cookie_secret(engine.catalog()));
-  auto state = std::make_unique<State>(
-      settings, engine, std::move(admins), std::move(secret),
-      JwtVerifier(std::move(keys), settings.jwt_required_claims, settings.jwt_roles_claim_path));
+  auto state = std::make_unique<State>(settings, engine, std::move(admins), std::move(secret));
   return std::unique_ptr<Authenticator>(new Authenticator(std::move(state)));
 }
 
@@ -185,7 +189,10 @@ std::optional<UserContext> Authenticator::State::by_proxy(const Request& request
 }
 
 Expected<UserContext> Authenticator::State::by_jwt(std::string_view token) {
-  const auto fingerprint = keyed_hash({token});
+  // A token that was accepted under other settings is verified again.
+  const config::Settings* version = &settings();
+  const auto fingerprint =
+      keyed_hash({token, std::string_view(reinterpret_cast<const char*>(&version), sizeof version)});
   const std::int64_t now = unix_now_s();
   JwtSlot& slot = jwt_slots[thread_ordinal() % jwt_slots.size()];
   {
@@ -195,7 +202,7 @@ Expected<UserContext> Authenticator::State::by_jwt(std::string_view token) {
       return UserContext{known->subject, known->roles, "jwt"};
     }
   }
-  OCTAVO_TRY(auto identity, jwt.verify(token, now));
+  OCTAVO_TRY(auto identity, jwt(*version).verify(token, now));
   UserContext user{identity.subject, identity.roles, "jwt"};
   const std::lock_guard lock(slot.mutex);
   slot.verified.insert(fingerprint, std::move(identity));
@@ -220,7 +227,7 @@ Task<Expected<UserContext>> Authenticator::authenticate(Request& request) {
   if (auto user = state_->by_proxy(request)) co_return std::move(*user);
   const auto header = request.header("Authorization");
   if (!header || header->empty()) co_return state_->anonymous(request);
-  if (state_->jwt.enabled()) {
+  if (state_->jwt(state_->settings()).enabled()) {
     if (const auto token = after_scheme(*header, "bearer")) co_return state_->by_jwt(*token);
   }
 
@@ -325,7 +332,7 @@ bool Authenticator::accepts_proxy() const {
 }
 
 bool Authenticator::accepts_jwt() const {
-  return state_->jwt.enabled();
+  return state_->jwt(state_->settings()).enabled();
 }
 
 UserLookups Authenticator::user_lookups() const {

@@ -39,6 +39,7 @@ constexpr std::array couch_names{
     CouchSetting{"httpd", "enable_cors", "cors", "enabled"},
     CouchSetting{"httpd", "max_http_request_size", "http", "request_body_bytes_max", CouchForm::bytes},
     CouchSetting{"httpd", "port", "server", "port"},
+    CouchSetting{"jwt_auth", "roles_claim_path", "auth", "jwt_roles_claim_path"},
     CouchSetting{"log", "level", "log", "level", CouchForm::log_level},
     CouchSetting{"ssl", "cert_file", "tls", "certificate"},
     CouchSetting{"ssl", "key_file", "tls", "key"},

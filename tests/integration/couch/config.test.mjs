@@ -53,6 +53,8 @@ const effects = {
   'server/shutdown_timeout': 'at the end of the server, below',
   'cosmos/item_bytes_max': 'with the well-known key, below',
   'storage/open_partitions_max': 'with many databases, below',
+  'auth/jwt_required_claims': 'with tokens, below',
+  'auth/jwt_roles_claim_path': 'with tokens, below',
   'log/level': 'with the log, below',
   'log/slow_request': 'with the log, below',
   'couch_peruser/enable': 'with users, below',
@@ -353,6 +355,21 @@ test('a server without admins takes the names of hosts and the size of items at 
   await set(server, 'server/shutdown_timeout', '1234ms');
   await server.stop();
   assert.ok(server.lines.some((line) => line.includes('at most 1234 ms')), server.lines.slice(-5).join('\n'));
+});
+
+test('JSON Web Tokens that were accepted are checked by the settings of now', async (t) => {
+  const secret = 'a secret of more than thirty-two bytes!';
+  const server = await Server.startFor(t, { admin: true, config: `[jwt_keys]\n"hs256:_default" = "${Buffer.from(secret).toString('base64')}"\n` });
+  const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const input = `${part({ typ: 'JWT', alg: 'HS256' })}.${part({ sub: 'jane', groups: ['staff'], '_couchdb.roles': ['old'] })}`;
+  const Authorization = `Bearer ${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
+  const session = () => server.get('/_session', { ...nobody, headers: { Authorization } });
+  assert.deepEqual(expectStatus(await session(), 200).userCtx, { name: 'jane', roles: ['old'] });
+  await set(server, 'auth/jwt_roles_claim_path', 'groups');
+  assert.deepEqual(expectStatus(await session(), 200).userCtx, { name: 'jane', roles: ['staff'] });
+  await set(server, 'auth/jwt_required_claims', 'exp');
+  assert.ok([400, 401].includes((await session()).status));
+  await server.stop();
 });
 
 describe('what is changed stays', () => {
