@@ -1,5 +1,7 @@
 #include "config/setting_table.h"
 
+#include "base/ascii_case.h"
+
 namespace octavo::config {
 
 namespace {
@@ -336,11 +338,7 @@ std::string Setting::toml_name() const {
 
 std::string Setting::environment_variable() const {
   if (type == ValueType::table) return "";
-  std::string name = "OCTAVO_" + qualified_name(*this, '_');
-  for (char& c : name) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return name;
+  return "OCTAVO_" + upper_case(qualified_name(*this, '_'));
 }
 
 std::string Setting::flag() const {

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii_case.h"
+
 namespace octavo::config {
 
 namespace {
@@ -35,18 +37,11 @@ constexpr auto duration_units = std::to_array<Unit>({
     {"d", 86'400'000},
 });
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return result;
-}
-
 template <std::size_t n>
 std::optional<std::uint64_t> parse_with_unit(std::string_view text, const std::array<Unit, n>& units) {
   const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto number = parse_whole_number(text.substr(0, digits));
-  const auto name = lower(text.substr(digits));
+  const auto name = lower_case(text.substr(digits));
   const auto unit = std::ranges::find(units, std::string_view(name), &Unit::first);
   if (!number || unit == units.end()) return std::nullopt;
   if (*number > std::numeric_limits<std::uint64_t>::max() / unit->second) return std::nullopt;
@@ -65,7 +60,7 @@ std::optional<std::uint64_t> parse_whole_number(std::string_view text) {
 }
 
 std::optional<bool> parse_boolean(std::string_view text) {
-  const auto word = lower(text);
+  const auto word = lower_case(text);
   if (word == "true" || word == "yes" || word == "on" || word == "1") return true;
   if (word == "false" || word == "no" || word == "off" || word == "0") return false;
   return std::nullopt;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii_case.h"
+
 namespace octavo::api {
 
 namespace {
@@ -32,14 +34,6 @@ constexpr std::array<std::string_view, 15> cosmos_request_headers{
     "content-type", "date",   "if-match",        "if-none-match", "if-modified-since",
     "origin",       "pragma", "prefer",          "user-agent",    "x-requested-with"};
 
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
-
 }  // namespace
 
 constexpr CorsHeaders couch_cors_headers{
@@ -68,12 +62,12 @@ CorsPolicy::CorsPolicy(const config::Settings& settings, const CorsHeaders& api)
       max_age_s_(std::to_string(settings.cors_max_age_s.count())) {
   for (const std::string& origin : settings.cors_origins) {
     if (origin == "*") any_origin_ = true;
-    origins_.push_back(lowered(origin));
+    origins_.push_back(lower_case(origin));
   }
   const bool changes = std::ranges::find(methods_, std::string_view("PUT")) != methods_.end();
   if (changes && !api.changing_method.empty()) methods_.emplace_back(api.changing_method);
   for (const std::string_view header : api.request_headers) headers_.emplace_back(header);
-  for (const std::string& header : settings.cors_headers) headers_.push_back(lowered(header));
+  for (const std::string& header : settings.cors_headers) headers_.push_back(lower_case(header));
   for (const std::string& method : methods_) {
     if (!methods_line_.empty()) methods_line_ += ", ";
     methods_line_ += method;
@@ -81,7 +75,7 @@ CorsPolicy::CorsPolicy(const config::Settings& settings, const CorsHeaders& api)
 }
 
 bool CorsPolicy::allows_origin(std::string_view origin) const {
-  return any_origin_ || std::ranges::find(origins_, lowered(origin)) != origins_.end();
+  return any_origin_ || std::ranges::find(origins_, lower_case(origin)) != origins_.end();
 }
 
 void CorsPolicy::add_origin_headers(std::string_view origin, Reply& reply) const {
@@ -101,7 +95,7 @@ std::optional<Reply> CorsPolicy::preflight(const Request& request) const {
   const std::string_view wanted = request.header("Access-Control-Request-Headers").value_or("");
   for (std::size_t begin = 0; begin < wanted.size();) {
     const std::size_t end = std::min(wanted.find(',', begin), wanted.size());
-    const std::string name = lowered(trim_blanks(wanted.substr(begin, end - begin)));
+    const std::string name = lower_case(trim_blanks(wanted.substr(begin, end - begin)));
     const bool is_of_api = !api_.request_prefix.empty() && name.starts_with(api_.request_prefix);
     if (!name.empty() && !is_of_api && std::ranges::find(headers_, name) == headers_.end()) return std::nullopt;
     begin = end + 1;
@@ -124,9 +118,9 @@ bool CorsPolicy::is_foreign_write(const Request& request) const {
   if (!origin || origin->empty() || (enabled_ && allows_origin(*origin))) return false;
   const auto scheme = origin->find("://");
   if (scheme == std::string_view::npos) return true;  // `null`
-  const std::string site = lowered(origin->substr(scheme + 3));
+  const std::string_view site = origin->substr(scheme + 3);
   for (const auto* name : {"Host", "X-Forwarded-Host"}) {
-    if (const auto host = request.header(name); host && lowered(*host) == site) return false;
+    if (const auto host = request.header(name); host && equals_ignoring_case(*host, site)) return false;
   }
   return true;
 }

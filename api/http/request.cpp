@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii_case.h"
 #include "base/assert.h"
 #include "base/encoding.h"
 
@@ -110,14 +111,13 @@ void Request::release_target() {
 
 bool prefers(const Request& request, std::string_view preference) {
   std::string_view rest = request.header("Prefer").value_or("");
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   while (!rest.empty()) {
     std::string_view one = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), one.size() + 1));
     one = one.substr(0, one.find(';'));
     while (one.starts_with(' ')) one.remove_prefix(1);
     while (one.ends_with(' ')) one.remove_suffix(1);
-    if (std::ranges::equal(one, preference, {}, lower)) return true;
+    if (equals_ignoring_case(one, preference)) return true;
   }
   return false;
 }

@@ -4,20 +4,14 @@
 
 #include <boost/asio/ip/address_v4.hpp>
 
+#include "base/ascii_case.h"
+
 namespace octavo::api {
 
 namespace {
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool equal_names(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
 bool is_below(std::string_view name, std::string_view domain) {
-  return name.size() > domain.size() && equal_names(name.substr(name.size() - domain.size()), domain);
+  return name.size() > domain.size() && equals_ignoring_case(name.substr(name.size() - domain.size()), domain);
 }
 
 bool is_ipv4(std::string_view name) {
@@ -34,7 +28,7 @@ bool is_trusted_host(std::string_view host, std::span<const std::string> allowed
   if (name.ends_with('.')) name.remove_suffix(1);
   if (name.find('.') == std::string_view::npos || is_ipv4(name)) return true;
   if (is_below(name, ".localhost") || is_below(name, ".internal")) return true;
-  return std::ranges::any_of(allowed, [&](const std::string& one) { return equal_names(one, name); });
+  return std::ranges::any_of(allowed, [&](const std::string& one) { return equals_ignoring_case(one, name); });
 }
 
 }  // namespace octavo::api

@@ -10,6 +10,7 @@
 
 #include "api/models/item.h"
 #include "api/models/resource_id.h"
+#include "base/ascii_case.h"
 #include "query/json/property_path.h"
 
 namespace octavo::api::cosmos {
@@ -211,10 +212,7 @@ Expected<void> read_indexing_policy(ContainerDefinition& definition) {
   std::string mode_name = "consistent";
   if (mode != nullptr) {
     if (!mode->is_string()) return invalid("indexingPolicy.indexingMode must be \"consistent\" or \"none\".");
-    mode_name.clear();
-    for (const char c : mode->get_string()) {
-      mode_name.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c);
-    }
+    mode_name = lower_case(mode->get_string());
   }
   if (mode_name != "consistent" && mode_name != "none" && mode_name != "lazy") {
     return invalid("indexingPolicy.indexingMode must be \"consistent\" or \"none\".");

@@ -1,6 +1,5 @@
 #include "server/commands/command_line.h"
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <sstream>
@@ -13,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/ascii_case.h"
 #include "config/load.h"
 #include "config/print.h"
 #include "config/setting_table.h"
@@ -77,13 +77,6 @@ Failure settings_error(std::string_view message) {
 
 Failure print(std::string text) {
   return Failure({0, std::move(text), false});
-}
-
-std::string upper(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(),
-                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-  return result;
 }
 
 /// The parser: the subcommands, and the values of their options.
@@ -163,7 +156,7 @@ class Arguments {
       if (setting.type == config::ValueType::choice) {
         option->type_name(fmt::format("{}", fmt::join(setting.choices, "|")));
       } else if (setting.type != config::ValueType::boolean) {
-        option->type_name(upper(config::type_name(setting.type)));
+        option->type_name(upper_case(config::type_name(setting.type)));
       }
       setting_options_.emplace_back(setting.flag(), option);
       if (setting.secret) {

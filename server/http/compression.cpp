@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "api/http/request.h"
-#include "server/http/header_fields.h"
+#include "base/ascii_case.h"
 
 namespace octavo::server {
 namespace {

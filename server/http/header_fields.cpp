@@ -1,24 +1,8 @@
 #include "server/http/header_fields.h"
 
+#include "base/ascii_case.h"
+
 namespace octavo::server {
-namespace {
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
-}  // namespace
-
-bool equals_ignoring_case(std::string_view left, std::string_view right) {
-  if (left.size() != right.size()) return false;
-  if (left == right) return true;
-  // Names of one size often begin with the same characters ("x-ms-…"), but seldom end with the same.
-  if (lower(left.back()) != lower(right.back())) return false;
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    if (lower(left[i]) != lower(right[i])) return false;
-  }
-  return true;
-}
 
 void HeaderFields::add(const char* head, std::string_view name, std::string_view value) {
   const auto offset = [head](std::string_view part) { return static_cast<std::uint32_t>(part.data() - head); };

@@ -9,9 +9,6 @@
 
 namespace octavo::server {
 
-/// ASCII case-insensitive equality, as for names and tokens in HTTP.
-bool equals_ignoring_case(std::string_view left, std::string_view right);
-
 /// The header fields of one request as offsets into its head, so that the buffer may move while the body arrives.
 /// Keeps its memory between requests. Call `set_base` before any look-up.
 class HeaderFields final : public api::HeaderSource {

@@ -5,7 +5,7 @@
 
 #include <boost/beast/http/status.hpp>
 
-#include "server/http/header_fields.h"
+#include "base/ascii_case.h"
 
 namespace octavo::server {
 namespace {

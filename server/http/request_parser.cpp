@@ -6,6 +6,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/error.hpp>
 
+#include "base/ascii_case.h"
 #include "config/value_text.h"
 
 namespace octavo::server {

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/ascii_case.h"
 #include "base/json_writer.h"
-#include "server/http/header_fields.h"
 #include "server/process/logging.h"
 
 namespace octavo::server {

@@ -90,7 +90,7 @@ const allowed = {
     'api/couch/auth api/couch/call api/couch/changes api/couch/cloudant api/couch/databases api/couch/documents ' +
     'api/couch/functions api/couch/queries api/couch/server api/http',
   'server/http': '',
-  'server/process': 'server/http',
+  'server/process': '',
   'server/connection': 'server/http server/process',
   'server/listen': 'server/connection server/process',
   'server/commands': 'server/connection server/listen server/process',

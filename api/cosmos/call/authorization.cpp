@@ -18,6 +18,7 @@
 #include "api/models/errors.h"
 #include "api/models/item_key.h"
 #include "api/models/resource_id.h"
+#include "base/ascii_case.h"
 #include "base/digest.h"
 #include "base/encoding.h"
 #include "base/unix_time.h"
@@ -31,14 +32,10 @@ namespace {
 constexpr std::chrono::minutes clock_skew_max{15};
 constexpr std::size_t token_bytes_max = 8 * 1024;
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 void append_lower(std::string& out, std::string_view text) {
   const std::size_t start = out.size();
   out += text;
-  for (std::size_t i = start; i < out.size(); ++i) out[i] = lower(out[i]);
+  for (std::size_t i = start; i < out.size(); ++i) out[i] = to_lower(out[i]);
 }
 
 // RFC 1123: "Sun, 06 Nov 1994 08:49:37 GMT".

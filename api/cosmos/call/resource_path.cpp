@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "api/models/resource_id.h"
+#include "base/ascii_case.h"
 
 namespace octavo::api::cosmos {
 
@@ -40,14 +41,6 @@ std::string join(const std::vector<std::string>& segments, std::size_t count) {
 const NamedResource* below_container(std::string_view segment) {
   const auto* found = std::ranges::find(container_children, segment, &NamedResource::segment);
   return found == container_children.end() ? nullptr : found;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
 }
 
 bool is_any_resource_id(std::string_view text) {

@@ -13,6 +13,7 @@
 #include "api/models/item_shape.h"
 #include "api/models/resource_id.h"
 #include "api/scripts/script_store.h"
+#include "base/ascii_case.h"
 #include "base/json_writer.h"
 #include "base/unix_time.h"
 
@@ -73,9 +74,8 @@ std::string shown(const Script& script, const KindWords& words, const ContainerD
 // The entry of `names` that equals `text` without regard to case; nullopt: none.
 template <std::size_t Count>
 std::optional<std::string> spelled(std::string_view text, const std::array<std::string_view, Count>& names) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   for (const auto name : names) {
-    if (std::ranges::equal(text, name, {}, lower, lower)) return std::string(name);
+    if (equals_ignoring_case(text, name)) return std::string(name);
   }
   return std::nullopt;
 }

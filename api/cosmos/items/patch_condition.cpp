@@ -1,9 +1,9 @@
 #include "api/cosmos/items/patch_condition.h"
 
-#include <algorithm>
 #include <chrono>
 #include <string>
 
+#include "base/ascii_case.h"
 #include "query/sql/evaluate/evaluation.h"
 #include "query/sql/evaluate/program.h"
 
@@ -37,11 +37,6 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-bool same_word(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {},
-                            [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-}
-
 /// For one item: other writes wait for the writer's thread.
 constexpr std::chrono::milliseconds condition_time_max{20};
 
@@ -49,17 +44,17 @@ constexpr std::chrono::milliseconds condition_time_max{20};
 
 Expected<sql::SqlQuery::Ptr> parse_patch_condition(std::string_view text, sql::ComputedProperties::Ptr computed) {
   std::string_view rest = text;
-  if (!same_word(take_word(rest), "from")) return invalid_condition("");
+  if (!equals_ignoring_case(take_word(rest), "from")) return invalid_condition("");
   std::string_view alias = take_word(rest);
   std::string_view word = take_word(rest);
-  if (same_word(word, "as")) {
+  if (equals_ignoring_case(word, "as")) {
     alias = take_word(rest);
     word = take_word(rest);
-  } else if (!word.empty() && !same_word(word, "where")) {
+  } else if (!word.empty() && !equals_ignoring_case(word, "where")) {
     alias = word;
     word = take_word(rest);
   }
-  if (alias.empty() || !same_word(word, "where")) return invalid_condition("");
+  if (alias.empty() || !equals_ignoring_case(word, "where")) return invalid_condition("");
   const std::string select = "SELECT VALUE 1 FROM " + std::string(alias) + " WHERE ";
   auto query = sql::SqlQuery::parse(select + std::string(rest), {}, computed);
   if (!query) return invalid_condition(query.error().message);

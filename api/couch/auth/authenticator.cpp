@@ -10,6 +10,7 @@
 #include "api/couch/auth/password_checker.h"
 #include "api/couch/auth/session_cookie.h"
 #include "api/couch/auth/user_directory.h"
+#include "base/ascii_case.h"
 #include "base/digest.h"
 #include "base/encoding.h"
 #include "base/thread_ordinal.h"
@@ -24,10 +25,7 @@ namespace {
 /// The value of an Authorization header after its scheme, which is compared ignoring case; nullopt for another scheme.
 std::optional<std::string_view> after_scheme(std::string_view header, std::string_view scheme) {
   if (header.size() <= scheme.size() || header[scheme.size()] != ' ') return std::nullopt;
-  for (std::size_t i = 0; i < scheme.size(); ++i) {
-    const char c = header[i] >= 'A' && header[i] <= 'Z' ? static_cast<char>(header[i] - 'A' + 'a') : header[i];
-    if (c != scheme[i]) return std::nullopt;
-  }
+  if (!equals_ignoring_case(header.substr(0, scheme.size()), scheme)) return std::nullopt;
   header.remove_prefix(scheme.size());
   while (header.starts_with(' ')) header.remove_prefix(1);
   return header;

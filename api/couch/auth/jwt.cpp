@@ -11,6 +11,7 @@
 #include <openssl/obj_mac.h>
 #include <openssl/pem.h>
 
+#include "base/ascii_case.h"
 #include "base/digest.h"
 #include "base/encoding.h"
 #include "query/json/parsed_document.h"
@@ -272,7 +273,7 @@ Expected<JwtKeys> JwtKeys::load(const std::map<std::string, std::string>& config
   for (const auto& [name, text] : configured) {
     std::string lower = name;
     std::transform(lower.begin(), lower.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(5, lower.size())),
-                   lower.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+                   lower.begin(), to_lower);
     const auto bad = [&](const std::string& what) { return malformed("jwt_keys \"" + name + "\" " + what); };
     auto key = std::make_unique<Key>();
     key->algorithm = algorithm_of_key(lower);

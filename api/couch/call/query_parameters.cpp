@@ -1,9 +1,9 @@
 #include "api/couch/call/query_parameters.h"
 
-#include <algorithm>
 #include <charconv>
 #include <string>
 
+#include "base/ascii_case.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::api::couch {
@@ -11,11 +11,6 @@ namespace octavo::api::couch {
 namespace {
 
 constexpr std::string_view json_type = "application/json";
-
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
 
 std::string quoted(std::string_view text) {
   return "\"" + std::string(text) + "\"";
@@ -58,8 +53,8 @@ void append_url_encoded(std::string& out, std::string_view text) {
 Expected<bool> ParameterValue::as_boolean() const {
   if (json_ && json_->is_bool()) return json_->get_bool();
   const auto text = json_ && json_->is_string() ? std::string_view(json_->get_string()) : text_;
-  if (equal_ignoring_case(text, "true")) return true;
-  if (equal_ignoring_case(text, "false")) return false;
+  if (equals_ignoring_case(text, "true")) return true;
+  if (equals_ignoring_case(text, "false")) return false;
   return fail(ErrorCode::bad_request, "Invalid boolean parameter: " + shown(text_, json_), "query_parse_error");
 }
 
@@ -103,7 +98,7 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
 
 Expected<void> require_json_content_type(const Request& request) {
   const auto header = request.header("Content-Type");
-  if (header && equal_ignoring_case(trim_blanks(header->substr(0, header->find(';'))), json_type)) return {};
+  if (header && equals_ignoring_case(trim_blanks(header->substr(0, header->find(';'))), json_type)) return {};
   // Without the option, curl names a form.
   return fail(ErrorCode::bad_request,
               "Content-Type must be application/json; with curl: -H 'Content-Type: application/json'",
@@ -123,7 +118,7 @@ Expected<boost::json::object> json_object_body(const Request& request) {
 bool accepts_by_name(const Request& request, std::string_view type) {
   const auto accept = request.header("Accept");
   return accept && any_in_list(*accept, [&](std::string_view entry) {
-           return equal_ignoring_case(trim_blanks(entry.substr(0, entry.find(';'))), type);
+           return equals_ignoring_case(trim_blanks(entry.substr(0, entry.find(';'))), type);
          });
 }
 

@@ -11,6 +11,7 @@
 #include "api/couch/auth/security.h"
 #include "api/couch/call/database_info.h"
 #include "api/couch/server/server.h"
+#include "base/ascii_case.h"
 #include "base/json_writer.h"
 #include "query/json/normalize.h"
 
@@ -45,11 +46,6 @@ void append_pairs(std::string& out, std::string_view name, const TextPairs& pair
     append_shown(out, value);
   }
   out += '}';
-}
-
-bool equals_ignoring_case(std::string_view left, std::string_view right) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(left, right, [&](char a, char b) { return lower(a) == lower(b); });
 }
 
 TextPairs cookies_of(const Request& request) {

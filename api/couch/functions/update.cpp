@@ -14,6 +14,7 @@
 #include "api/couch/documents/save.h"
 #include "api/couch/functions/routes.h"
 #include "api/models/document_renderer.h"
+#include "base/ascii_case.h"
 #include "base/encoding.h"
 #include "base/json_writer.h"
 #include "query/database/database_services.h"
@@ -60,9 +61,7 @@ Expected<void> add_headers(std::string_view raw, Reply& reply) {
 }
 
 bool is_content_type(const std::pair<std::string, std::string>& header) {
-  constexpr std::string_view content_type_name = "content-type";
-  return std::ranges::equal(header.first, content_type_name,
-                            [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+  return equals_ignoring_case(header.first, "content-type");
 }
 
 // Converts `{code, headers, body | json | base64}`; without a code the status is `default_code`.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "base/ascii_case.h"
 #include "query/javascript/internal/function_log.h"
 #include "query/javascript/internal/json_text.h"
 #include "query/javascript/internal/runtime.h"
@@ -84,9 +85,7 @@ bool choice_of(JSContext* context, JS::HandleObject options, const char* name, C
   const JS::RootedString string(context, value.toString());
   std::string text;
   if (!append_characters(context, string, text)) return false;
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  text = lower_case(text);
   if (text == "true" || text == "yes") choice = Choice::yes;
   if (text == "false" || text == "no") choice = Choice::no;
   return true;

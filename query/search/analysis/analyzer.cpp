@@ -13,6 +13,7 @@
 #include <unicode/unistr.h>
 #include <unicode/utf8.h>
 
+#include "base/ascii_case.h"
 #include "query/search/analysis/classic_words.h"
 #include "query/search/analysis/code_points.h"
 #include "query/search/analysis/languages.h"
@@ -54,9 +55,7 @@ void lower_token(TokenList& tokens, std::size_t i, bool turkish, std::string& sc
   if (plain && !upper) return;
   if (plain && !turkish) {
     char* letters = tokens.letters(i);
-    for (std::size_t k = 0; k < term.size(); ++k) {
-      if (letters[k] >= 'A' && letters[k] <= 'Z') letters[k] = static_cast<char>(letters[k] + ('a' - 'A'));
-    }
+    for (std::size_t k = 0; k < term.size(); ++k) letters[k] = to_lower(letters[k]);
     return;
   }
   scratch.clear();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "query/sql/syntax/syntax_text.h"
+#include "base/ascii_case.h"
 
 namespace octavo::query::sql {
 
@@ -24,7 +24,7 @@ constexpr AggregateFunction aggregate_table[] = {
 
 std::optional<AggregateKind> aggregate_kind(std::string_view function) {
   for (const AggregateFunction& known : aggregate_table) {
-    if (is_same_name(function, known.name)) return known.kind;
+    if (equals_ignoring_case(function, known.name)) return known.kind;
   }
   return std::nullopt;
 }

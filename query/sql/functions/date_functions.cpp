@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii_case.h"
 #include "query/json/internal/scan.h"
 #include "query/sql/functions/function_table.h"
 
@@ -57,14 +58,7 @@ constexpr std::array part_names{
 std::optional<Part> part_of(const Value& value) {
   if (!value.is_string()) return std::nullopt;
   for (const PartName& known : part_names) {
-    const std::string_view name = value.string();
-    if (name.size() != known.name.size()) continue;
-    bool same = true;
-    for (std::size_t i = 0; i < name.size(); ++i) {
-      const char lower = name[i] >= 'A' && name[i] <= 'Z' ? static_cast<char>(name[i] | 0x20) : name[i];
-      same = same && lower == known.name[i];
-    }
-    if (same) return known.part;
+    if (equals_ignoring_case(value.string(), known.name)) return known.part;
   }
   return std::nullopt;
 }

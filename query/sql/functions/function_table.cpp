@@ -3,6 +3,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/ascii_case.h"
+
 namespace octavo::query::sql {
 
 namespace {
@@ -24,11 +26,7 @@ const FunctionTable& function_table() {
 }  // namespace
 
 const Function* find_function(std::string_view name) {
-  std::string upper(name);
-  for (char& c : upper) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  const auto found = function_table().find(upper);
+  const auto found = function_table().find(upper_case(name));
   return found == function_table().end() ? nullptr : found->second;
 }
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii_case.h"
 #include "query/json/internal/scan.h"
 #include "query/json/normalize.h"
 
@@ -252,9 +253,7 @@ class Lexer {
 Keyword keyword_of(std::string_view name) {
   if (name.size() > keyword_bytes_max) return Keyword::none;
   std::array<char, keyword_bytes_max> lower{};
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    lower[i] = name[i] >= 'A' && name[i] <= 'Z' ? static_cast<char>(name[i] | 0x20) : name[i];
-  }
+  std::ranges::transform(name, lower.begin(), to_lower);
   const std::string_view folded(lower.data(), name.size());
   const auto found = std::ranges::lower_bound(keywords, folded, {}, &KeywordName::name);
   return found != keywords.end() && found->name == folded ? found->keyword : Keyword::none;

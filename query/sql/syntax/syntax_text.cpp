@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/ascii_case.h"
 #include "base/json_writer.h"
 #include "query/sql/syntax/lexer.h"
 
@@ -110,16 +111,11 @@ void append_source(std::string& out, const FromSource& source) {
 
 }  // namespace
 
-bool is_same_name(std::string_view a, std::string_view b) {
-  const auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; };
-  return std::ranges::equal(a, b, {}, upper, upper);
-}
-
 bool is_same(const Expression& a, const Expression& b) {
   if (a.kind != b.kind || a.depth != b.depth || a.op != b.op || a.number != b.number || a.names != b.names)
     return false;
   const bool is_function = a.kind == ExpressionKind::call && !a.flag;
-  if (is_function ? !is_same_name(a.text, b.text) : a.text != b.text) return false;
+  if (is_function ? !equals_ignoring_case(a.text, b.text) : a.text != b.text) return false;
   // For a property, the flag only says how the name was written.
   if (a.kind != ExpressionKind::property && a.flag != b.flag) return false;
   if (!a.subquery != !b.subquery || (a.subquery && text_of(*a.subquery) != text_of(*b.subquery))) return false;

@@ -16,9 +16,6 @@ std::string text_of(const Query& query);
 /// `["name"]`), names of built-in functions (in any case), numbers and strings. Subqueries are compared by their texts.
 bool is_same(const Expression& a, const Expression& b);
 
-/// Whether two names of functions are the same: their case does not matter.
-bool is_same_name(std::string_view a, std::string_view b);
-
 /// Append parts of the text, for texts that are put together.
 void append_text(std::string& out, const Expression& expression);
 void append_from_text(std::string& out, const Query& query);  ///< "\nFROM …", or nothing

@@ -8,9 +8,9 @@
 
 #include <boost/json.hpp>
 
+#include "base/ascii_case.h"
 #include "query/selector/selector_builder.h"
 #include "query/sql/constraints/internal/path_conditions.h"
-#include "query/sql/syntax/syntax_text.h"
 
 namespace octavo::query::sql {
 
@@ -154,17 +154,17 @@ std::optional<SelectorNode> WhereTranslator::translate_call(const Expression& ex
   const auto path = paths_.stored_path_of(*expression.operands[0]);
   if (!path) return std::nullopt;
   const std::string_view name = expression.text;
-  if (is_same_name(name, "IS_DEFINED")) return path_exists(*path, true);
-  if (is_same_name(name, "IS_NULL")) return path_equals(*path, nullptr);
-  if (is_same_name(name, "STARTSWITH") && expression.operands.size() == 2) {
+  if (equals_ignoring_case(name, "IS_DEFINED")) return path_exists(*path, true);
+  if (equals_ignoring_case(name, "IS_NULL")) return path_equals(*path, nullptr);
+  if (equals_ignoring_case(name, "STARTSWITH") && expression.operands.size() == 2) {
     const auto prefix = constants_.read(*expression.operands[1]);
     if (prefix && prefix->is_string()) return path_begins_with(*path, prefix->get_string());
   }
-  if (is_same_name(name, "ARRAY_CONTAINS")) {
+  if (equals_ignoring_case(name, "ARRAY_CONTAINS")) {
     if (auto condition = translate_array_contains(expression)) return condition;
   }
   for (const TypedCall& call : typed_calls) {
-    if (is_same_name(name, call.name)) return path_has_type(*path, call.type);
+    if (equals_ignoring_case(name, call.name)) return path_has_type(*path, call.type);
   }
   return std::nullopt;
 }
@@ -192,7 +192,7 @@ std::optional<SelectorNode> WhereTranslator::translate_array_contains(const Expr
 std::optional<SelectorNode> WhereTranslator::translate_not(const Expression& expression) const {
   const Expression& operand = *expression.operands[0];
   if (expression.op != SqlOperator::logical_not || operand.kind != ExpressionKind::call || operand.flag ||
-      !is_same_name(operand.text, "IS_DEFINED") || operand.operands.size() != 1) {
+      !equals_ignoring_case(operand.text, "IS_DEFINED") || operand.operands.size() != 1) {
     return std::nullopt;
   }
   const Expression& property = *operand.operands[0];
