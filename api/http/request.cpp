@@ -109,6 +109,14 @@ void Request::release_target() {
   query = {};
 }
 
+std::string base_url(const Request& request) {
+  const bool https =
+      request.header("X-Forwarded-Ssl") == "on" || request.header("X-Forwarded-Proto") == "https" || request.tls;
+  auto host = request.header("X-Forwarded-Host");
+  if (!host) host = request.header("Host");
+  return (https ? "https://" : "http://") + std::string(host.value_or("localhost"));
+}
+
 bool prefers(const Request& request, std::string_view preference) {
   std::string_view rest = request.header("Prefer").value_or("");
   while (!rest.empty()) {

@@ -70,6 +70,10 @@ struct Request {
 /// Limit of path segments, and of parameters, above what any resource needs: a part of one byte takes up to 64 bytes.
 inline constexpr std::size_t target_parts_max = 1'000;
 
+/// "https://db.example.com:8443": the scheme, name and port under which the client knows this server. A proxy tells
+/// them by `X-Forwarded-Proto`, `X-Forwarded-Ssl` and `X-Forwarded-Host`.
+std::string base_url(const Request& request);
+
 /// Whether the `Prefer` header contains `preference`, in any case.
 bool prefers(const Request& request, std::string_view preference);
 

@@ -9,8 +9,7 @@ Handled serve_account(Call& call) {
   namespace json = boost::json;
   if (call.request.method != Method::get && call.request.method != Method::head) co_return method_not_allowed();
   // Returns the address that the client used: it may not be able to reach any other.
-  const auto host = call.request.header("Host").value_or("127.0.0.1");
-  const std::string endpoint = std::string(call.request.tls ? "https://" : "http://") + std::string(host) + "/";
+  const std::string endpoint = base_url(call.request) + "/";
   const json::array locations{json::object{{"name", "Octavo"}, {"databaseAccountEndpoint", endpoint}}};
   // The limits of the query language, for clients that plan queries themselves.
   constexpr std::string_view query_engine =

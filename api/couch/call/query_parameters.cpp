@@ -131,13 +131,7 @@ bool none_match_has(const Request& request, std::string_view etag) {
 }
 
 std::string location_of(const Request& request, std::string_view database, std::string_view document_id) {
-  // A proxy tells under which scheme and name its clients know this server.
-  const bool https =
-      request.header("X-Forwarded-Ssl") == "on" || request.header("X-Forwarded-Proto") == "https" || request.tls;
-  std::string location = https ? "https://" : "http://";
-  auto host = request.header("X-Forwarded-Host");
-  if (!host) host = request.header("Host");
-  location += host.value_or("localhost");
+  std::string location = base_url(request);
   location += '/';
   append_url_encoded(location, database);
   if (!document_id.empty()) {

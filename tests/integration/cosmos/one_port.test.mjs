@@ -108,6 +108,14 @@ describe('HTTP and HTTPS on one port', () => {
     }
   });
 
+  test('behind a proxy, the account names its endpoints as the proxy tells', async () => {
+    const headers = { ...signed('/'), 'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'db.example.com' };
+    for (const options of [{}, { ca }]) {
+      const reply = await request(server, '/', { ...options, headers });
+      assert.equal(JSON.parse(reply.text).readableLocations[0].databaseAccountEndpoint, 'https://db.example.com/', reply.text);
+    }
+  });
+
   test('the certificate is for local names and this machine, and for nothing else', () => {
     const text = execFileSync('openssl', ['x509', '-noout', '-subject', '-ext', 'subjectAltName', '-enddate'], { input: ca }).toString();
     const validTo = text.match(/notAfter=(.*)/)[1];
