@@ -6,24 +6,14 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/folder.h"
+
 namespace octavo::server {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr const char* address_file_name = "octavo.address";
-
-// A reader finds all of the text or nothing.
-bool replace_file(const fs::path& path, const std::string& text) {
-  const fs::path draft = path.string() + ".new";
-  std::ofstream file(draft, std::ios::trunc);
-  file << text << '\n';
-  file.close();
-  if (!file) return false;
-  std::error_code error;
-  fs::rename(draft, path, error);
-  return !error;
-}
 
 }  // namespace
 
@@ -36,8 +26,11 @@ std::string local_url(const config::Settings& settings, std::uint16_t port) {
 }
 
 AddressFile::AddressFile(const fs::path& data_folder, const std::string& url) : path_(data_folder / address_file_name) {
-  if (!replace_file(path_, url)) {
-    spdlog::warn("{} cannot be written: `octavo health` asks the configured port instead", path_.string());
+  std::error_code error;
+  storage::replace_file(path_, url + '\n', error);
+  if (error) {
+    spdlog::warn("{} cannot be written ({}): `octavo health` asks the configured port instead", path_.string(),
+                 error.message());
   }
 }
 
