@@ -16,6 +16,7 @@
 #include "api/models/errors.h"
 #include "api/models/item_shape.h"
 #include "api/scripts/user_functions.h"
+#include "base/ascii_case.h"
 #include "base/encoding.h"
 #include "partitioning/keys/typed_key.h"
 #include "partitioning/throughput/request_charge.h"
@@ -42,14 +43,6 @@ using partitioning::ScanState;
 // Longer queries are parsed on a worker.
 constexpr std::size_t inline_parsed_bytes_max = 16 * 1024;
 
-std::string hex_upper(std::string_view bytes) {
-  std::string text = crypto::hex_encode(bytes);
-  for (char& c : text) {
-    if (c >= 'a') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return text;
-}
-
 partitioning::KeyValue key_value(const boost::json::value& value) {
   if (value.is_string()) return std::string(value.get_string());
   if (value.is_bool()) return value.get_bool();
@@ -65,7 +58,7 @@ sql::ContainerKey key_for_plan(const ContainerDefinition& container) {
     for (const auto& value : values) typed.push_back(key_value(value));
     const bool complete = typed.size() == container.key_paths.size();
     const partitioning::TypedKey named(std::move(typed), container.hierarchical());
-    const std::string min = hex_upper(named.effective(container.key_scheme));
+    const std::string min = upper_case(crypto::hex_encode(named.effective(container.key_scheme)));
     return sql::ContainerKey::Range{min, complete ? min : min + "FF", complete};
   };
   return key;

@@ -6,20 +6,13 @@
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"
 #include "api/models/resource_id.h"
+#include "base/ascii_case.h"
 #include "base/encoding.h"
 #include "partitioning/keys/typed_key.h"
 
 namespace octavo::api::cosmos {
 
 namespace {
-
-std::string upper_hex(std::string_view bytes) {
-  std::string text = crypto::hex_encode(bytes);
-  for (char& c : text) {
-    if (c >= 'a') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return text;
-}
 
 std::string range_rid(const ContainerDefinition& container, std::size_t index) {
   std::string bytes = container.rid;
@@ -59,9 +52,12 @@ Handled serve_ranges(Call& call) {
     items.push_back(fmt::format(
         R"({{"_rid":"{}","id":"{}","_etag":"\"{}\"","minInclusive":"{}","maxExclusive":"{}","ridPrefix":{},)"
         R"("_self":"{}pkranges/{}/","throughputFraction":{:.6f},"status":"online","parents":[{}],"_ts":{}}})",
-        rid, id, container.etag, upper_hex(partitioning::effective_bound(ranges[i].first, container.key_scheme)),
-        last ? "FF" : upper_hex(partitioning::effective_bound(ranges[i + 1].first, container.key_scheme)), id,
-        container.self_link(), rid, 1.0 / static_cast<double>(ranges.size()), parents, opened.database->created_s()));
+        rid, id, container.etag,
+        upper_case(crypto::hex_encode(partitioning::effective_bound(ranges[i].first, container.key_scheme))),
+        last ? "FF"
+             : upper_case(crypto::hex_encode(partitioning::effective_bound(ranges[i + 1].first, container.key_scheme))),
+        id, container.self_link(), rid, 1.0 / static_cast<double>(ranges.size()), parents,
+        opened.database->created_s()));
   }
   auto reply = feed_reply(show_rid(container.rid), "PartitionKeyRanges", items, std::nullopt);
   reply.headers.emplace_back("ETag", etag);
