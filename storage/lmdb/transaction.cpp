@@ -115,7 +115,7 @@ Expected<void> WriteTransaction::put_over(Tree tree, std::string_view key, std::
     OCTAVO_TRY_VOID(note(mdb_stat(handle_, tree.handle, &statistics), "reading"));
     const std::size_t old_bytes = bytes_in_leaf(statistics.ms_psize, key.size(), old_value_bytes);
     const std::size_t new_bytes = bytes_in_leaf(statistics.ms_psize, key.size(), value.size());
-    if (old_bytes >= new_bytes + statistics.ms_psize / 4) OCTAVO_TRY_VOID(erase(tree, key));
+    if (old_bytes >= new_bytes + statistics.ms_psize / 8) OCTAVO_TRY_VOID(erase(tree, key));
   }
   return put(tree, key, value);
 }

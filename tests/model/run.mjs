@@ -14,6 +14,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { dose } from '../dose.mjs';
 import { Server } from '../integration/harness.mjs';
+import { SETTINGS } from './settings.mjs';
 import { Campaign } from './driver/campaign.mjs';
 import { replay } from './driver/session.mjs';
 import { curlLine } from './driver/template.mjs';
@@ -75,7 +76,7 @@ async function runSeeds(server) {
   return failures > 0 ? 1 : 0;
 }
 
-const server = await Server.start({ config: '[database]\nreplaced_kept = "0s"\n' });
+const server = await Server.start({ config: SETTINGS });
 try {
   process.exitCode = await (options.replay ? replayFile(server) : runSeeds(server));
 } finally {

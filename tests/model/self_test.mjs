@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Server } from '../integration/harness.mjs';
+import { SETTINGS } from './settings.mjs';
 import { Model } from './dialect/model.mjs';
 import { ENDS_EVERY } from './calls/generator.mjs';
 import { Campaign } from './driver/campaign.mjs';
@@ -57,7 +58,7 @@ const modelThatKeeps = (isOne) => () => {
 describe('the model test', () => {
   let server;
   before(async () => {
-    server = new TamperedServer({});
+    server = new TamperedServer({ config: SETTINGS });
     await server.launch();
   });
   after(async () => {
