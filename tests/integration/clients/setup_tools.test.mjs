@@ -1,9 +1,8 @@
-// Programs that set a CouchDB server up: its configuration, databases, users, design documents and permissions.
+// Programs that set a CouchDB server up.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import addCors from 'add-cors-to-couchdb';
-import bootstrap from 'couchdb-bootstrap';
-import { expectStatus, Server } from '../harness.mjs';
+import { Server } from '../harness.mjs';
 
 describe('setup tools', () => {
   let server;
@@ -19,28 +18,5 @@ describe('setup tools', () => {
     await addCors(server.url, 'admin:correct horse');
     const reply = await server.request('GET', '/_up', { headers: { Origin: origin } });
     assert.ok(['*', origin].includes(reply.headers['access-control-allow-origin']), JSON.stringify(reply.headers));
-  });
-
-  test('couchdb-bootstrap writes configuration, permissions and documents, again without a change', async () => {
-    const project = {
-      _config: { chttpd: { require_valid_user: 'true' }, cors: { origins: 'https://shop.example.com' } },
-      shop: {
-        _security: { members: { names: ['ann'], roles: [] }, admins: { names: [], roles: ['owner'] } },
-        settings: { currency: 'EUR' },
-        _design: { orders: { views: { by_day: { map: 'function (doc) { emit(doc.day); }' } } } },
-        _local: { note: { text: 'kept here' } },
-      },
-    };
-    const run = () => new Promise((resolve, reject) => {
-      bootstrap(server.urlWithCredentials, structuredClone(project), (error, result) => (error ? reject(error) : resolve(result)));
-    });
-    const first = await run();
-    assert.equal(first.configure['chttpd/require_valid_user'].ok, true);
-    expectStatus(await server.request('GET', '/shop', { auth: false }), 401);
-    assert.equal((await server.request('GET', '/shop/settings')).body.currency, 'EUR');
-    assert.deepEqual((await server.request('GET', '/shop/_security')).body.members.names, ['ann']);
-    expectStatus(await server.request('GET', '/shop/_design/orders/_view/by_day'), 200);
-    const again = await run();
-    assert.equal(again.configure['chttpd/require_valid_user'].unchanged, true);
   });
 });

@@ -149,7 +149,8 @@ describe('HTTP and HTTPS on one port', () => {
   });
 
   test('the well-known key counts under names of this machine only, over both schemes', async () => {
-    for (const options of [{}, { ca }]) {
+    // The certificate is not made out to that name either, but a browser's owner may have accepted it.
+    for (const options of [{}, { blind: true }]) {
       const rebound = await request(server, '/dbs', { ...options, headers: { ...signed('/dbs'), Host: 'evil.example' } });
       assert.equal(rebound.status, 401, rebound.text);
       const local = await request(server, '/dbs', { ...options, headers: { ...signed('/dbs'), Host: 'localhost' } });
