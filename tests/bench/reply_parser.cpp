@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/ascii_case.h"
-
 namespace octavo::bench {
 
 namespace {
+
+bool equals_ignoring_case(std::string_view left, std::string_view right) {
+  return std::ranges::equal(left, right, [](char a, char b) { return (a | 0x20) == (b | 0x20); });
+}
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
