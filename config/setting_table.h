@@ -62,7 +62,7 @@ struct Setting {
 /// Every setting, in the order of the documentation, grouped by section. Thread-safe, cheap.
 std::span<const Setting> setting_table();
 
-/// The setting with this section and key (a table: with this section and an empty key); nullptr if there is none.
+/// Finds a setting by section and key; the key of a table is empty. nullptr: no setting has this name.
 const Setting* find_setting(std::string_view section, std::string_view key);
 
 /// `settings` as a draft without the two additional values.

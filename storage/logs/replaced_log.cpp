@@ -162,9 +162,9 @@ Expected<void> Writer::erase_of(Sequence sequence, std::string_view id, std::int
 }
 
 // Entries of one group are one row, or several of at most row_bytes_max.
-Expected<void> Writer::put_rows(std::int64_t now_s) {
-  if (ends_.empty()) return {};
+Expected<std::uint64_t> Writer::put_rows(std::int64_t now_s) {
   std::uint64_t total = 0;
+  if (ends_.empty()) return total;
   {
     Cursor cursor(transaction_, log_);
     if (const auto last = cursor.last()) {
@@ -185,25 +185,22 @@ Expected<void> Writer::put_rows(std::int64_t now_s) {
     first = end;
   }
   cut(0);
-  return {};
+  return total;
 }
 
 Expected<void> Writer::finish(const ReplacedLimits& limits, std::int64_t now_s, std::uint64_t document_bytes) {
   const std::size_t added = pending_.size();
-  OCTAVO_TRY_VOID(put_rows(now_s));
+  OCTAVO_TRY(const std::uint64_t total, put_rows(now_s));
   if (added == 0 && limits.kept_s > 0) return {};
   const std::uint64_t bytes_max = std::max(always_kept_bytes, document_bytes / 100 * limits.share_percent);
   std::size_t rows = 0;
   {
     Cursor cursor(transaction_, log_);
-    const auto last = cursor.last();
-    if (!last) return {};
-    OCTAVO_TRY(const Row newest, decode(last->value));
     std::size_t erased = 0;
     for (auto found = cursor.first(); found; found = cursor.next(), ++rows) {
       OCTAVO_TRY(const Row row, decode(found->value));
       const bool wanted = limits.kept_s > 0 && row.time_s >= now_s - std::int64_t{limits.kept_s} &&
-                          newest.total - std::min(newest.total, row.total) < bytes_max;
+                          total - std::min(total, row.total) < bytes_max;
       if (wanted || (rows >= rows_erased_min && erased > 2 * added)) break;
       erased += row.entries.size();
     }

@@ -70,7 +70,8 @@ class Writer {
   Expected<void> finish(const ReplacedLimits& limits, std::int64_t now_s, std::uint64_t document_bytes);
 
  private:
-  Expected<void> put_rows(std::int64_t now_s);
+  /// Returns the `total` of the last row; 0 if nothing was pending.
+  Expected<std::uint64_t> put_rows(std::int64_t now_s);
 
   WriteTransaction& transaction_;
   Tree log_;

@@ -9,7 +9,6 @@
 #include <catch2/catch.hpp>
 
 #include "storage/partition/document_copy.h"
-#include "storage/partition/partition_check.h"
 #include "support/format_1.h"
 #include "support/partition_fixture.h"
 #include "support/revisions.h"

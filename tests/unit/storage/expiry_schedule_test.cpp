@@ -5,7 +5,6 @@
 #include <catch2/catch.hpp>
 
 #include "storage/document/document_record.h"
-#include "storage/partition/partition_check.h"
 #include "support/partition_fixture.h"
 
 using namespace octavo;
@@ -58,7 +57,7 @@ std::vector<std::string> ids_of(const Snapshot::Expired& found) {
 
 bool is_sound(PartitionFixture& fixture, const TimeToLive& rule) {
   fixture.partition().set_time_to_live(nullptr);
-  return check_partition(fixture.partition(), true, &rule).value().sound();
+  return fixture.is_sound(true, &rule);
 }
 
 using Ids = std::vector<std::string>;

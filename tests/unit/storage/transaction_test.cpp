@@ -1,7 +1,6 @@
 // Edits on top of the winner, transactions of a partition, and unique keys.
 #include <catch2/catch.hpp>
 
-#include "storage/partition/partition_check.h"
 #include "storage/partition/partition_transaction.h"
 #include "storage/partition/unique_keys.h"
 #include "support/partition_fixture.h"
