@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -315,8 +316,7 @@ Expected<storage::Sequence> Database::visible_sequence() const {
   return std::max(shown, sequences_->committed());
 }
 
-Expected<void> Database::compact() {
-  if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
+std::vector<storage::CompactionQueue::Target> Database::partition_targets() {
   const PartitionMap& map = partition_map();
   std::vector<storage::CompactionQueue::Target> targets;
   for (const std::size_t partition_id : map.partition_ids()) {
@@ -328,11 +328,35 @@ Expected<void> Database::compact() {
                        .is_gone = [this, partition_id] { return deleted() || !is_current(partition_id); },
                        .prepare = [partition](const auto& stopped) { return partition->drop_replaced(stopped); }});
   }
+  return targets;
+}
+
+Expected<void> Database::compact() {
+  if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
+  std::vector<storage::CompactionQueue::Target> targets = partition_targets();
+  if (extension_) {
+    OCTAVO_TRY_VOID(extension_->load_indexes());
+    std::ranges::copy_if(extension_->compaction_targets(), std::back_inserter(targets),
+                         &storage::CompactionQueue::Target::with_documents);
+  }
+  return engine_.compactions().add(std::move(targets));
+}
+
+Expected<void> Database::compact_indexes(std::string_view design_document) {
+  if (deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
+  if (!extension_) return {};
+  OCTAVO_TRY_VOID(extension_->load_indexes());
+  auto targets = extension_->compaction_targets();
+  std::erase_if(targets, [&](const auto& target) { return target.design_document != design_document; });
   return engine_.compactions().add(std::move(targets));
 }
 
 bool Database::is_compacting() const {
   return engine_.compactions().is_compacting(this);
+}
+
+bool Database::is_compacting(std::string_view design_document) const {
+  return engine_.compactions().is_compacting(this, design_document);
 }
 
 Expected<void> Database::make_durable() {

@@ -116,11 +116,15 @@ class Database : public std::enable_shared_from_this<Database> {
   Expected<storage::Snapshot> snapshot(std::size_t partition_id) const;
   Expected<storage::DocumentStatistics> statistics() const;  ///< sum over the physical partitions
   Expected<storage::Store::Sizes> file_sizes() const;
-  /// Queues the compaction of the physical partitions (Engine::compactions()), and returns without waiting for it. It
-  /// ends early if the database is deleted, and for a partition that is split. Errors: not_found, overloaded.
+  /// Queues the compaction of the physical partitions and of the global indexes (Engine::compactions()), and returns
+  /// without waiting for it. It ends early if the database is deleted, and for a partition that is split. May wait for
+  /// the disk, to read the definitions of indexes. Errors: not_found, overloaded, those of the disk.
   Expected<void> compact();
+  /// As above, for all indexes that a design document defines.
+  Expected<void> compact_indexes(std::string_view design_document);
   /// Whether a compaction runs or waits.
   bool is_compacting() const;
+  bool is_compacting(std::string_view design_document) const;
   Expected<std::uint64_t> purge_count() const;
 
   // Throughput
@@ -213,6 +217,7 @@ class Database : public std::enable_shared_from_this<Database> {
   void attach(storage::PhysicalPartition& partition);
   void publish(std::unique_ptr<const PartitionMap> map);
   std::shared_ptr<storage::WriteSuccessor> successor();
+  std::vector<storage::CompactionQueue::Target> partition_targets();
 
   // Writing
 

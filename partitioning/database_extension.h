@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/error.h"
+#include "storage/compaction_queue.h"
 
 namespace octavo::partitioning {
 
@@ -33,6 +35,12 @@ class DatabaseExtension {
   virtual std::size_t open_store_count() const { return 0; }
   virtual std::uint64_t last_used_ms() const { return 0; }
   virtual std::size_t close_idle(std::uint64_t /*last_used_before_ms*/) { return 0; }
+
+  /// Reads from the design documents which indexes exist, if it was not done before. May wait for the disk.
+  virtual Expected<void> load_indexes() { return {}; }
+  /// The indexes that are known and complete: one target for each design document and index that it defines, so an
+  /// index may occur several times.
+  virtual std::vector<storage::CompactionQueue::Target> compaction_targets() { return {}; }
 };
 
 }  // namespace octavo::partitioning

@@ -1,7 +1,6 @@
 #include "storage/compaction_queue.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -10,6 +9,20 @@
 #include "base/memory_retry.h"
 
 namespace octavo::storage {
+
+namespace {
+
+/// Different for any two targets whose compactions are different.
+const void* subject_of(const CompactionQueue::Target& target) {
+  return target.store != nullptr ? target.store : target.index.get();
+}
+
+std::uint64_t file_bytes_of(const CompactionQueue::Target& target) {
+  if (target.store != nullptr) return Store::file_bytes_in(target.store->options().folder).value_or(0);
+  return target.files.file_bytes();
+}
+
+}  // namespace
 
 CompactionQueue::~CompactionQueue() {
   stop();
@@ -22,9 +35,10 @@ Expected<void> CompactionQueue::add(std::vector<Target> targets) {
     return fail(ErrorCode::overloaded, "Too many compactions are waiting; try again later.");
   }
   for (Target& target : targets) {
-    OCTAVO_ASSERT(target.owner != nullptr && target.store != nullptr && target.is_gone);
-    const bool is_known =
-        std::ranges::any_of(entries_, [&](const auto& entry) { return entry->target.store == target.store; });
+    OCTAVO_ASSERT(target.owner != nullptr && subject_of(target) != nullptr && target.is_gone);
+    OCTAVO_ASSERT(target.store != nullptr || (target.files.compact && target.files.file_bytes));
+    const bool is_known = std::ranges::any_of(
+        entries_, [&](const auto& entry) { return subject_of(entry->target) == subject_of(target); });
     // An owner is gone before forget() is called for it, so that no entry is added after that.
     if (is_known || target.is_gone()) continue;
     auto entry = std::make_shared<Entry>();
@@ -40,19 +54,30 @@ Expected<void> CompactionQueue::add(std::vector<Target> targets) {
 
 std::optional<CompactionQueue::Progress> CompactionQueue::running() const {
   const std::lock_guard lock(mutex_);
-  if (entries_.empty() || !entries_.front()->compaction) return std::nullopt;
+  if (entries_.empty() || !entries_.front()->is_running) return std::nullopt;
   const Entry& entry = *entries_.front();
-  return Progress{.number = entry.number,
-                  .database = entry.target.database,
-                  .stage = entry.compaction->stage(),
-                  .rows_copied = entry.compaction->rows_copied(),
-                  .rows_expected = entry.compaction->rows_expected(),
-                  .started = entry.started};
+  Progress progress;
+  progress.number = entry.number;
+  progress.database = entry.target.database;
+  progress.design_document = entry.target.design_document;
+  progress.started = entry.started;
+  if (!entry.compaction) return progress;
+  progress.stage = entry.compaction->stage();
+  progress.rows_copied = entry.compaction->rows_copied();
+  progress.rows_expected = entry.compaction->rows_expected();
+  return progress;
 }
 
 bool CompactionQueue::is_compacting(const void* owner) const {
   const std::lock_guard lock(mutex_);
   return std::ranges::any_of(entries_, [&](const auto& entry) { return entry->target.owner.get() == owner; });
+}
+
+bool CompactionQueue::is_compacting(const void* owner, std::string_view design_document) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(entries_, [&](const auto& entry) {
+    return entry->target.owner.get() == owner && entry->target.design_document == design_document;
+  });
 }
 
 void CompactionQueue::forget(const void* owner) {
@@ -96,33 +121,42 @@ void CompactionQueue::run_one(Entry& entry) {
     }
   }
   if (is_stopped()) return;
-  const std::filesystem::path& folder = target.store->options().folder;
-  std::shared_ptr<StoreCompaction> compaction;
   std::uint64_t bytes_before = 0;
-  until_memory_suffices([&] {
-    bytes_before = Store::file_bytes_in(folder).value_or(0);
-    compaction = std::make_shared<StoreCompaction>(*target.store, StoreCompaction::Options{.stopped = is_stopped});
-  });
+  until_memory_suffices([&] { bytes_before = file_bytes_of(target); });
   {
     const std::lock_guard lock(mutex_);
-    entry.compaction = compaction;
+    entry.is_running = true;
     entry.started = std::chrono::system_clock::now();
   }
   const auto begun = std::chrono::steady_clock::now();
-  const auto result = compaction->run();
+  const auto result = compact(entry, is_stopped);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
   {
     const std::lock_guard lock(mutex_);
+    entry.is_running = false;
     entry.compaction.reset();
   }
   until_memory_suffices([&] {
     if (result) {
       spdlog::info("database {}: {} was compacted from {} to {} bytes in {:.1f} s", target.database, target.name,
-                   bytes_before, Store::file_bytes_in(folder).value_or(0), took.count());
+                   bytes_before, file_bytes_of(target), took.count());
     } else if (!is_stopped()) {
       spdlog::error("database {}: {} could not be compacted: {}", target.database, target.name, result.error().reason);
     }
   });
+}
+
+Expected<void> CompactionQueue::compact(Entry& entry, const std::function<bool()>& stopped) {
+  if (entry.target.store == nullptr) return entry.target.files.compact(stopped);
+  std::shared_ptr<StoreCompaction> compaction;
+  until_memory_suffices([&] {
+    compaction = std::make_shared<StoreCompaction>(*entry.target.store, StoreCompaction::Options{.stopped = stopped});
+  });
+  {
+    const std::lock_guard lock(mutex_);
+    entry.compaction = compaction;
+  }
+  return compaction->run();
 }
 
 void CompactionQueue::stop() {

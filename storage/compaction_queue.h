@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -19,17 +20,27 @@
 
 namespace octavo::storage {
 
-/// The compactions of stores that clients have asked for, one after the other on a separate thread: each needs space on
-/// the disk for a copy. What a compaction did, or why it gave up, is logged. Thread-safe.
+/// The compactions of stores and of search indexes, one after the other on a separate thread: each needs space on the
+/// disk for a copy. What a compaction did, or why it gave up, is logged. Thread-safe.
 class CompactionQueue {
  public:
-  /// A store to compact.
+  /// What happens to the data of an index that is not kept in a store.
+  struct Files {
+    /// Removes what is no longer used. Blocks, but not for long once `stopped` is true.
+    std::function<Expected<void>(const std::function<bool()>& stopped)> compact;
+    std::function<std::uint64_t()> file_bytes;
+  };
+  /// What to compact: a store, or the files of a search index.
   struct Target {
-    std::shared_ptr<const void> owner;  ///< the database: kept until the compaction has ended
-    std::string database;               ///< its name
-    std::string name;                   ///< of the store, for the log: "physical partition 0"
-    Store* store = nullptr;             ///< lives as long as `owner`
-    std::function<bool()> is_gone;      ///< the compaction is not wanted any more. Any thread, must not block
+    std::shared_ptr<const void> owner;       ///< the database: kept until the compaction has ended
+    std::shared_ptr<const void> index = {};  ///< what owns the store or the files, if it is not the database
+    std::string database;                    ///< its name
+    std::string design_document = {};        ///< that defines the index
+    std::string name;                        ///< for the log: "physical partition 0"
+    bool with_documents = true;              ///< compacted together with the documents of the database
+    Store* store = nullptr;                  ///< lives as long as `owner` and `index`
+    Files files = {};                        ///< used without a store
+    std::function<bool()> is_gone;           ///< the compaction is not wanted any more. Any thread, must not block
     /// Called before the compaction, on its thread: removes rows that need not be copied. May be empty, and may block
     /// until `stopped` is true.
     std::function<Expected<void>(const std::function<bool()>& stopped)> prepare = {};
@@ -38,7 +49,8 @@ class CompactionQueue {
   struct Progress {
     std::uint64_t number = 0;  ///< from 1, in this run of the server
     std::string database;
-    StoreCompaction::Stage stage = StoreCompaction::Stage::copying;
+    std::string design_document;                  ///< empty for a physical partition
+    std::optional<StoreCompaction::Stage> stage;  ///< nullopt: of a search index
     std::uint64_t rows_copied = 0;
     std::uint64_t rows_expected = 0;  ///< rows that existed at the beginning
     std::chrono::system_clock::time_point started;
@@ -51,13 +63,15 @@ class CompactionQueue {
   CompactionQueue(const CompactionQueue&) = delete;
   CompactionQueue& operator=(const CompactionQueue&) = delete;
 
-  /// Queues compactions, except those of stores that are queued or running already, or gone. Error: overloaded: too
+  /// Queues compactions, except those of targets that are queued or running already, or gone. Error: overloaded: too
   /// many wait (waiting_max), or the server stops.
   Expected<void> add(std::vector<Target> targets);
   /// nullopt: none runs.
   std::optional<Progress> running() const;
   /// Whether a compaction of this owner runs or waits.
   bool is_compacting(const void* owner) const;
+  /// Whether one of an index that this design document defines does.
+  bool is_compacting(const void* owner, std::string_view design_document) const;
   /// Stops the compactions of an owner, and releases it without waiting for their end. What is added for it later must
   /// be gone.
   void forget(const void* owner);
@@ -69,12 +83,14 @@ class CompactionQueue {
     std::uint64_t number = 0;
     Target target;
     std::atomic<bool> is_stopped{false};
-    std::shared_ptr<StoreCompaction> compaction;    ///< while it runs; guarded by mutex_
+    bool is_running = false;                        ///< guarded by mutex_
+    std::shared_ptr<StoreCompaction> compaction;    ///< of a store, while it runs; guarded by mutex_
     std::chrono::system_clock::time_point started;  ///< guarded by mutex_
   };
 
   void run();
   void run_one(Entry& entry);
+  Expected<void> compact(Entry& entry, const std::function<bool()>& stopped);
 
   mutable std::mutex mutex_;  ///< guards all members below
   std::condition_variable wake_;

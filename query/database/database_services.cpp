@@ -1,6 +1,7 @@
 #include "query/database/database_services.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -37,6 +38,39 @@ void apply_throughput(partitioning::Database& database, const DatabaseProperties
   if (own == nullptr || own->shares() != count) own = std::make_shared<partitioning::ThroughputBudget>(count);
   own->set_rate(properties.throughput);
   meter.set_budget(std::move(own));
+}
+
+storage::CompactionQueue::Target compaction_of(partitioning::Database& database, const FeedIndexes& indexes,
+                                               const FeedIndexView& view) {
+  const std::shared_ptr<FeedIndex> index = view.index;
+  const std::string& design_document = view.definition.design_document;
+  const std::string& name = view.definition.name;
+  storage::CompactionQueue::Target target;
+  target.owner = database.shared_from_this();
+  target.index = index;
+  target.database = database.name();
+  target.design_document = design_document;
+  target.name = name.empty() ? "views of " + design_document : design_document + "/" + name;
+  target.with_documents = false;
+  target.store = index->store();
+  target.files.compact = [one = index.get()](const std::function<bool()>& stopped) { return one->compact(stopped); };
+  target.files.file_bytes = [one = index.get()] { return one->file_bytes(); };
+  target.is_gone = [&database, &indexes, one = index.get()] { return database.deleted() || !indexes.is_wanted(*one); };
+  return target;
+}
+
+storage::CompactionQueue::Target compaction_of(partitioning::Database& database, const MangoIndexes& indexes,
+                                               const IndexView& view) {
+  const std::shared_ptr<GlobalIndex> index = view.global;
+  storage::CompactionQueue::Target target;
+  target.owner = database.shared_from_this();
+  target.index = index;
+  target.database = database.name();
+  target.design_document = view.definition->design_document;
+  target.name = view.definition->design_document + "/" + view.definition->name;
+  target.store = &index->store();
+  target.is_gone = [&database, &indexes, one = index.get()] { return database.deleted() || !indexes.is_wanted(*one); };
+  return target;
 }
 
 // If the throughput exceeds what the physical partitions can have, there must be more of them.
@@ -176,6 +210,33 @@ void DatabaseServices::shut_down() {
   if (retention_) retention_->stop();
   feed_indexes_.shut_down();
   indexes_.shut_down();
+}
+
+Expected<void> DatabaseServices::load_indexes() {
+  OCTAVO_TRY_VOID(feed_indexes_.catalog());
+  OCTAVO_TRY_VOID(indexes_.catalog());
+  return {};
+}
+
+std::vector<storage::CompactionQueue::Target> DatabaseServices::compaction_targets() {
+  std::vector<storage::CompactionQueue::Target> targets;
+  if (const auto catalog = indexes_.last_catalog()) {
+    for (const IndexView& view : catalog->indexes) {
+      // One that is being built is filled in the order of its keys, and emptied if that begins again.
+      if (view.global && view.global->ready()) targets.push_back(compaction_of(database_, indexes_, view));
+    }
+  }
+  if (const auto catalog = feed_indexes_.last_catalog()) {
+    for (const FeedIndexView& view : catalog->indexes) {
+      if (view.index) targets.push_back(compaction_of(database_, feed_indexes_, view));
+    }
+  }
+  return targets;
+}
+
+Expected<void> DatabaseServices::clean_up() {
+  OCTAVO_TRY_VOID(feed_indexes_.clean_up());
+  return indexes_.clean_up();
 }
 
 std::size_t DatabaseServices::open_store_count() const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "base/task.h"
 #include "partitioning/engine.h"
@@ -53,6 +54,10 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   std::size_t open_store_count() const override;
   std::uint64_t last_used_ms() const override;
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
+  Expected<void> load_indexes() override;
+  std::vector<storage::CompactionQueue::Target> compaction_targets() override;
+  /// Removes files of views, search indexes and global indexes that no design document defines. Blocking.
+  Expected<void> clean_up();
 
  private:
   /// `properties`: read before; nullopt: the definition is damaged.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/function_ref.h"
 #include "storage/document/document.h"
+#include "storage/lmdb/store.h"
 
 namespace octavo::query {
 
@@ -107,6 +109,14 @@ class FeedIndex : public FeedConsumer {
   virtual std::size_t open_store_count() const = 0;
   virtual std::uint64_t last_used_ms() const = 0;
   virtual std::size_t close_idle(std::uint64_t last_used_before_ms) = 0;
+
+  /// The store with all rows, for its compaction. nullptr: the index has other files, and compact() is called.
+  virtual storage::Store* store() { return nullptr; }
+  /// Removes from the files what changes and deletions have left there. Blocks, but not for long once `stopped` is
+  /// true. At the same time as all other functions. Errors: timeout: it was stopped; those of the disk.
+  virtual Expected<void> compact(const std::function<bool()>& /*stopped*/) { return {}; }
+  /// Bytes of the files; used without a store().
+  virtual std::uint64_t file_bytes() const { return 0; }
 
   /// Removes the files. There must be no more readers.
   virtual void remove_files() = 0;

@@ -80,6 +80,12 @@ void FeedIndexes::update(const FeedIndex& index) {
   if (const auto follower = follower_of(index)) follower->wake();
 }
 
+bool FeedIndexes::is_wanted(const FeedIndex& index) const {
+  const std::lock_guard lock(mutex_);
+  return !context_.shut_down &&
+         std::ranges::any_of(views_, [&](const auto& view) { return view.index.get() == &index; });
+}
+
 FeedIndexes::Activity FeedIndexes::activity(const FeedIndex& index) const {
   const auto follower = follower_of(index);
   if (!follower) return {};

@@ -97,6 +97,8 @@ class FeedIndexes {
   };
   Activity activity(const FeedIndex& index) const;
 
+  /// False: no design document defines this index any more, or the database is shut down.
+  bool is_wanted(const FeedIndex& index) const;
   /// Removes the files of indexes that no design document defines, unless they are being read (`_view_cleanup`). They
   /// are also removed automatically, but some may remain after a failure of the disk. Blocking.
   Expected<void> clean_up();

@@ -221,6 +221,14 @@ std::size_t SearchIndex::close_idle(std::uint64_t last_used_before_ms) {
   return files_->close_if_idle() ? 1 : 0;
 }
 
+Expected<void> SearchIndex::compact(const std::function<bool()>& stopped) {
+  return files_->compact(stopped);
+}
+
+std::uint64_t SearchIndex::file_bytes() const {
+  return files_->bytes_on_disk();
+}
+
 void SearchIndex::remove_files() {
   files_->remove_files();
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -59,6 +60,8 @@ class SearchIndex final : public FeedIndex {
   std::size_t open_store_count() const override;
   std::uint64_t last_used_ms() const override;
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
+  Expected<void> compact(const std::function<bool()>& stopped) override;
+  std::uint64_t file_bytes() const override;
   void remove_files() override;
 
  private:

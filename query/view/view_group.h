@@ -55,6 +55,7 @@ class ViewGroup final : public FeedIndex {
   std::size_t open_store_count() const override { return store_.is_open() ? 1 : 0; }
   std::uint64_t last_used_ms() const override { return store_.last_used_ms(); }
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
+  storage::Store* store() override { return &store_; }
   void remove_files() override;
 
   const ViewGroupDefinition& definition() const { return definition_; }

@@ -287,7 +287,10 @@ int Store::open_trees_once(MDB_env* env, bool creates) {
     mdb_txn_abort(transaction);
   }
   if (code != 0) return code;
-  trees_ = opened;
+  // LMDB gives the same handles in the same order. They are not written again, as other threads may read them.
+  for (std::size_t i = 0; i < opened.size(); ++i) {
+    if (trees_[i].handle != opened[i].handle) trees_[i] = opened[i];
+  }
   trees_missing_.store(missing, std::memory_order_release);
   return 0;
 }

@@ -190,10 +190,11 @@ Task<Expected<Reply>> get_purged_infos(Call& call) {
   co_return reply;
 }
 
-// The reply does not wait for the compaction, which `_active_tasks` shows.
+// The replies do not wait for the compactions, which `_active_tasks` shows.
 Task<Expected<Reply>> compact(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
-  OCTAVO_CO_TRY_VOID(call.database->compact());
+  auto work = [&] { return call.database->compact(); };
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking(std::move(work)));
   co_return ok_reply(202);
 }
 
@@ -201,6 +202,8 @@ Task<Expected<Reply>> compact_design_document(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   const auto id = std::string(design_prefix) + call.path("ddoc");
   OCTAVO_CO_TRY_VOID(check_document_exists(*call.database, call.database->target_of(id)));
+  auto work = [&] { return call.database->compact_indexes(id); };
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking(std::move(work)));
   co_return ok_reply(202);
 }
 

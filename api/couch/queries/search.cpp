@@ -330,8 +330,7 @@ Task<Expected<Reply>> search_disk_size(Call& call) {
 
 Task<Expected<Reply>> search_cleanup(Call& call) {
   OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
-  OCTAVO_CO_TRY_VOID(
-      co_await call.services.engine.workers().run_blocking([&] { return services->feed_indexes().clean_up(); }));
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking([&] { return services->clean_up(); }));
   Reply reply = json_reply(json::object{{"ok", true}});
   reply.status = 202;
   co_return reply;

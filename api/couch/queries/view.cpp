@@ -269,7 +269,10 @@ Expected<Reply> view_information(const Call& call) {
   append_json_key(out, "signature");
   append_json_string(out, found ? std::string_view(found->definition.identity) : std::string_view());
   append_counter(out, "purge_seq", group ? group->purge_count() : 0);
-  out += ",\"language\":\"javascript\",\"compact_running\":false,\"collator_versions\":[";
+  out += ",\"language\":\"javascript\"";
+  append_json_key(out, "compact_running");
+  append_json_bool(out, call.database->is_compacting(id));
+  out += ",\"collator_versions\":[";
   append_json_string(out, query::collation_version());
   out += "]}}\n";
   return reply;
@@ -282,8 +285,7 @@ Task<Expected<Reply>> get_view_information(Call& call) {
 
 Task<Expected<Reply>> clean_up_views(Call& call) {
   if (auto* services = call.database_services()) {
-    OCTAVO_CO_TRY_VOID(
-        co_await call.services.engine.workers().run_blocking([&] { return services->feed_indexes().clean_up(); }));
+    OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking([&] { return services->clean_up(); }));
   }
   Reply reply;
   reply.status = 202;

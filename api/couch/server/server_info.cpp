@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "api/couch/auth/admin_store.h"
@@ -147,9 +148,10 @@ void append_task(std::string& out, const query::ActiveTask& task) {
   out += '}';
 }
 
-std::string_view phase_of(storage::StoreCompaction::Stage stage) {
+std::string_view phase_of(std::optional<storage::StoreCompaction::Stage> stage) {
   using Stage = storage::StoreCompaction::Stage;
-  switch (stage) {
+  if (!stage) return "merging";
+  switch (*stage) {
     case Stage::copying:
       return "copying";
     case Stage::catching_up:
@@ -163,8 +165,9 @@ std::string_view phase_of(storage::StoreCompaction::Stage stage) {
 query::ActiveTask task_of(const storage::CompactionQueue::Progress& compaction) {
   query::ActiveTask task;
   task.id = "compaction-" + std::to_string(compaction.number);
-  task.type = "database_compaction";
+  task.type = compaction.design_document.empty() ? "database_compaction" : "view_compaction";
   task.database = compaction.database;
+  task.design_document = compaction.design_document;
   task.phase = phase_of(compaction.stage);
   task.changes_done = compaction.rows_copied;
   task.total_changes = std::max(compaction.rows_expected, compaction.rows_copied);

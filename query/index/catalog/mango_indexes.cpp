@@ -176,6 +176,19 @@ Expected<void> MangoIndexes::load() {
   return result;
 }
 
+Expected<void> MangoIndexes::clean_up() {
+  OCTAVO_TRY_VOID(catalog());
+  const std::lock_guard loading(load_mutex_);
+  std::vector<IndexDefinitionPtr> definitions;
+  {
+    const std::lock_guard lock(mutex_);
+    definitions = published_definitions_;
+  }
+  globals_.remove_retired();
+  globals_.remove_stray_folders(definitions);
+  return {};
+}
+
 // The index of the policy or, while that is being built, the former one: each serves queries of the paths that it
 // contains. Call with mutex_ held.
 std::optional<IndexView> MangoIndexes::find_automatic(

@@ -77,6 +77,11 @@ class MangoIndexes {
   Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const {
     return globals_.is_current(index, sequence);
   }
+  /// As GlobalIndexes::is_wanted.
+  bool is_wanted(const GlobalIndex& index) const { return globals_.is_wanted(index); }
+  /// Removes folders of global indexes that no design document defines. They are also removed automatically, but some
+  /// may remain after a failure of the disk. Blocking.
+  Expected<void> clean_up();
   /// Plans of queries of this database; cleared whenever the catalog changes.
   QueryCache& cache() { return cache_; }
 

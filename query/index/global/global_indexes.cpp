@@ -18,6 +18,7 @@ namespace octavo::query {
 namespace {
 
 constexpr std::string_view folder_prefix = "index-";
+constexpr std::string_view draft_suffix = ".new";
 constexpr std::size_t follow_rows_max = 4096;
 // Of the entries of all indexes together, in one batch.
 constexpr std::size_t follow_bytes_max = 8ULL << 20;
@@ -104,11 +105,18 @@ void GlobalIndexes::remove_stray_folders(const std::vector<IndexDefinitionPtr>& 
   std::error_code error;
   for (const std::string& name : storage::folder_entries(database_.folder(), error)) {
     if (!name.starts_with(folder_prefix)) continue;
-    const std::string_view identity = std::string_view(name).substr(folder_prefix.size());
+    std::string_view identity = std::string_view(name).substr(folder_prefix.size());
+    // A build begins in a folder of this name (Store::create_whole).
+    if (identity.ends_with(draft_suffix)) identity.remove_suffix(draft_suffix.size());
     const bool wanted = std::ranges::any_of(definitions, [&](const auto& definition) {
       return !definition->partitioned && definition->identity == identity;
     });
-    if (!wanted) storage::remove_folder(database_.folder() / name, error);
+    if (wanted) continue;
+    const std::lock_guard lock(mutex_);
+    // Queries may still read a retired index.
+    if (find_index(retired_, identity) != retired_.end()) continue;
+    std::error_code ignored;
+    storage::remove_folder(database_.folder() / name, ignored);
   }
 }
 
@@ -132,6 +140,11 @@ std::shared_ptr<GlobalIndex> GlobalIndexes::find(std::string_view identity) cons
   const std::lock_guard lock(mutex_);
   const auto found = find_index(indexes_, identity);
   return found == indexes_.end() ? nullptr : *found;
+}
+
+bool GlobalIndexes::is_wanted(const GlobalIndex& index) const {
+  const std::lock_guard lock(mutex_);
+  return !context_.shut_down && std::ranges::any_of(indexes_, [&](const auto& one) { return one.get() == &index; });
 }
 
 GlobalIndexes::Indexes GlobalIndexes::select(bool ready) const {

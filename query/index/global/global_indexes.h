@@ -38,13 +38,15 @@ class GlobalIndexes final : FeedConsumer {
   /// Opens the global indexes among `definitions`, and retires the others. An index that cannot be opened is left out,
   /// and its error returned. One thread at a time. Errors: not_found after shut_down().
   Expected<std::optional<Error>> reconcile(const std::vector<IndexDefinitionPtr>& definitions);
-  /// Removes the folders that none of `definitions` has. Call after the first reconcile(), when no other index is open.
+  /// Removes the folders that none of `definitions` and no open index has. Call after a reconcile() of `definitions`.
   void remove_stray_folders(const std::vector<IndexDefinitionPtr>& definitions);
   /// Removes the files of retired indexes, later if queries still read them.
   void remove_retired();
 
   /// nullptr: none that is open.
   std::shared_ptr<GlobalIndex> find(std::string_view identity) const;
+  /// False: no definition has this index any more, or the database is shut down.
+  bool is_wanted(const GlobalIndex& index) const;
   bool any() const { return any_.load(std::memory_order_acquire); }
 
   /// Documents have changed. Must not block.

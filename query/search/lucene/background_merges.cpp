@@ -130,6 +130,11 @@ bool BackgroundMerges::try_merge(const Lucene::IndexWriterPtr& writer) {
   return false;
 }
 
+bool BackgroundMerges::idle() {
+  const std::lock_guard lock(mutex_);
+  return !running_;
+}
+
 void BackgroundMerges::give_up() {
   {
     const std::lock_guard lock(mutex_);

@@ -22,6 +22,8 @@ class BackgroundMerges : public Lucene::MergeScheduler {
   void close() override;
   /// Makes the thread end after its current merge, without waiting for it.
   void give_up();
+  /// No merge runs or waits.
+  bool idle();
   /// A merge ended with an exception unknown to Lucene++. Its writer can no longer write, and closing it would wait for
   /// that merge forever: the writer must be dropped.
   bool failed_for_good() const { return failed_for_good_.load(std::memory_order_relaxed); }

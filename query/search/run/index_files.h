@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <lucene++/LuceneHeaders.h>
 #include <memory>
 #include <mutex>
@@ -90,6 +91,9 @@ class IndexFiles {
 
   bool is_open() const { return open_.load(std::memory_order_relaxed); }
   std::uint64_t last_used_ms() const { return last_used_ms_.load(std::memory_order_relaxed); }
+  /// Merges the segments that contain deleted documents, in the background, and removes the old segments. As
+  /// FeedIndex::compact.
+  Expected<void> compact(const std::function<bool()>& stopped);
   /// Commits and closes the files, unless they are being read or written. True: they were open and are closed now.
   bool close_if_idle();
   void remove_files();
@@ -114,6 +118,8 @@ class IndexFiles {
   void adopt(const IndexState& state);
   void take_back();
   void close_files();
+  Expected<bool> begin_expunging();
+  Expected<bool> end_expunging();
   void touch();
 
   FeedIndexOptions options_;

@@ -99,6 +99,119 @@ describe('compaction', () => {
     assert.equal(expectStatus(found, 200).docs.length, [...docs.map(({ _id }) => _id), ...written].filter((id) => id.startsWith('k3:')).length);
   });
 
+  const WORDS = ['red', 'green', 'blue', 'kettle', 'mixer', 'scales', 'bright', 'kitchen'];
+  /// A database with a view, a search index and a global index, in which most documents were deleted after they were
+  /// indexed.
+  const sparselyIndexed = async () => {
+    const db = await server.database();
+    const design = {
+      views: { by_n: { map: 'function (doc) { emit(doc.n, doc.text); }' } },
+      indexes: { texts: { index: 'function (doc) { index("default", doc.text, { store: true }); }' } },
+    };
+    expectStatus(await server.put(`/${db}/_design/shop`, design), 201);
+    const definition = { index: { fields: ['n', 'text'] }, ddoc: 'global', name: 'by_text' };
+    expectStatus(await server.post(`/${db}/_index`, definition), 200);
+    const docs = Array.from({ length: 4_000 }, (_, n) => ({
+      _id: String(n).padStart(6, '0'), n, text: Array.from({ length: 60 }, (__, k) => WORDS[(n * 7 + k) % WORDS.length]).join(' '),
+    }));
+    const indexed = async () => {
+      const counts = [
+        expectStatus(await server.get(`/${db}/_design/shop/_view/by_n?limit=0`), 200).total_rows,
+        expectStatus(await server.get(`/${db}/_design/shop/_search/texts?q=red`), 200).total_rows,
+        expectStatus(await server.post(`/${db}/_find`, { selector: { n: { $gte: 0 } }, fields: ['n'], limit: 10_000 }), 200).docs.length,
+      ];
+      return [...new Set(counts)];
+    };
+    await server.fill(db, docs);
+    assert.deepEqual(await indexed(), [4_000]);
+    const rows = expectStatus(await server.get(`/${db}/_all_docs`), 200).rows.filter(({ id }) => !id.startsWith('_design/'));
+    await server.fill(db, rows.filter((_, n) => n % 100 > 0).map(({ id, value }) => ({ _id: id, _rev: value.rev, _deleted: true })));
+    assert.deepEqual(await indexed(), [40]);
+    return { db, indexed };
+  };
+  const viewInfo = async (db) => expectStatus(await server.get(`/${db}/_design/shop/_info`), 200).view_index;
+  const searchInfo = async (db) => expectStatus(await server.get(`/${db}/_design/shop/_search_info/texts`), 200).search_index;
+  /// The folder of the database, known by its view.
+  const folderOf = async (db) => {
+    const { signature } = await viewInfo(db);
+    const folders = path.join(server.dataDir, 'databases');
+    return path.join(folders, fs.readdirSync(folders).find((tag) => fs.existsSync(path.join(folders, tag, `view-${signature}`))));
+  };
+  const foldersIn = (folder, prefix) => fs.readdirSync(folder).filter((name) => name.startsWith(prefix));
+
+  test('_compact/{ddoc} compacts all indexes of a design document', async () => {
+    const { db, indexed } = await sparselyIndexed();
+    const folder = await folderOf(db);
+    const [globalIndex] = foldersIn(folder, 'index-');
+    const globalBytes = () => fs.statSync(path.join(folder, globalIndex, 'data.mdb')).size;
+    const before = { view: await viewInfo(db), search: await searchInfo(db), global: globalBytes() };
+    const waitUntilCompacted = async (ddoc) => {
+      const tasks = [];
+      expectStatus(await server.post(`/${db}/_compact/${ddoc}`, {}), 202);
+      while ((await infoOf(db)).compact_running) {
+        tasks.push(...expectStatus(await server.get('/_active_tasks'), 200).filter((task) => task.database === db && task.type !== 'indexer'));
+      }
+      for (const task of tasks) {
+        assert.equal(task.type, 'view_compaction');
+        assert.equal(task.design_document, `_design/${ddoc}`);
+      }
+    };
+    await waitUntilCompacted('shop');
+    const view = await viewInfo(db);
+    assert.ok(view.sizes.file < before.view.sizes.file / 2, `${before.view.sizes.file} became ${view.sizes.file}`);
+    assert.equal(view.compact_running, false);
+    assert.equal(view.update_seq, before.view.update_seq);
+    const search = await searchInfo(db);
+    assert.ok(search.disk_size < before.search.disk_size / 2, `${before.search.disk_size} became ${search.disk_size}`);
+    assert.equal(search.doc_del_count, 0);
+    assert.equal(globalBytes(), before.global);
+    await waitUntilCompacted('global');
+    assert.ok(globalBytes() < before.global / 2, `${before.global} became ${globalBytes()}`);
+    assert.deepEqual(await indexed(), [40]);
+    expectStatus(await server.put(`/${db}/later`, { n: 1, text: 'red' }), 201);
+    assert.deepEqual(await indexed(), [41]);
+    expectStatus(await server.post(`/${db}/_compact/unknown`, {}), 404);
+  });
+
+  test('_compact of a database includes global indexes, and no views', async () => {
+    const { db, indexed } = await sparselyIndexed();
+    const folder = await folderOf(db);
+    const bytes = (prefix) => fs.statSync(path.join(folder, foldersIn(folder, prefix)[0], 'data.mdb')).size;
+    const before = { global: bytes('index-'), view: bytes('view-') };
+    await compacted(db);
+    assert.ok(bytes('index-') < before.global / 2, `${before.global} became ${bytes('index-')}`);
+    assert.equal(bytes('view-'), before.view);
+    assert.deepEqual(await indexed(), [40]);
+  });
+
+  test('_view_cleanup and _search_cleanup remove stray folders of indexes, and no others', async () => {
+    const { db, indexed } = await sparselyIndexed();
+    const folder = await folderOf(db);
+    const known = fs.readdirSync(folder).sort();
+    for (const request of ['_view_cleanup', '_search_cleanup']) {
+      for (const kind of ['view', 'search', 'index']) {
+        fs.mkdirSync(path.join(folder, `${kind}-0123456789abcdef0123456789abcdef`));
+        fs.writeFileSync(path.join(folder, `${kind}-0123456789abcdef0123456789abcdef`, 'data.mdb'), 'x');
+      }
+      expectStatus(await server.post(`/${db}/${request}`, {}), 202);
+      assert.deepEqual(fs.readdirSync(folder).sort(), known, request);
+      assert.deepEqual(await indexed(), [40]);
+    }
+  });
+
+  test('an index that is replaced during its compaction is removed', async () => {
+    const { db } = await sparselyIndexed();
+    const folder = await folderOf(db);
+    const design = expectStatus(await server.get(`/${db}/_design/shop`), 200);
+    expectStatus(await server.post(`/${db}/_compact/shop`, {}), 202);
+    design.views.by_n.map = 'function (doc) { emit(-doc.n, null); }';
+    delete design.indexes;
+    expectStatus(await server.put(`/${db}/_design/shop`, design), 201);
+    assert.equal(expectStatus(await server.get(`/${db}/_design/shop/_view/by_n?limit=0`), 200).total_rows, 40);
+    await eventually(() => foldersIn(folder, 'search-').length === 0 && foldersIn(folder, 'view-').length === 1, 20_000);
+    assert.equal((await infoOf(db)).compact_running, false);
+  });
+
   test('a database that is deleted during its compaction is gone', async () => {
     const db = await server.database('q=4');
     await server.fill(db, Array.from({ length: 5_000 }, (_, n) => ({ _id: `${n}`, padding: 'x'.repeat(500) })));

@@ -106,7 +106,7 @@ class Listing : public FeedIndex {
     }
     checkpoint_ = std::max<storage::Sequence>(checkpoint_, changes.checkpoint_after(documents.size()));
     if (changes.complete && documents.size() == changes.documents.size()) complete_ = checkpoint_.load();
-    store();
+    write_rows();
     return documents.size();
   }
   Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t,
@@ -114,7 +114,7 @@ class Listing : public FeedIndex {
     const std::lock_guard lock(mutex_);
     std::erase_if(rows_, [&](const auto& row) { return *is_gone(row.first); });
     purges_ = purge_count;
-    store();
+    write_rows();
     return true;
   }
   std::size_t open_store_count() const override { return 1; }
@@ -123,7 +123,7 @@ class Listing : public FeedIndex {
   void remove_files() override { std::filesystem::remove_all(options_.folder); }
 
  private:
-  void store() {
+  void write_rows() {
     boost::json::object rows;
     for (const auto& [id, json] : rows_) rows[id] = json;
     std::ofstream(options_.folder / "rows")

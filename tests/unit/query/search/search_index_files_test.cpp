@@ -51,6 +51,33 @@ TEST_CASE("an idle index closes its files and opens them for the next search or 
   CHECK(shop.find("red").size() == 3);
 }
 
+TEST_CASE("a compaction removes what deleted documents have left in the files") {
+  Fixture shop;
+  for (int i = 0; i < 300; ++i) shop.put(fmt::format("d{}", i), {Fixture::text("default", fmt::format("red w{}", i))});
+  shop.apply();
+  shop.index->close_idle(UINT64_MAX);
+  for (int i = 0; i < 280; ++i) shop.remove(fmt::format("d{}", i));
+  shop.apply();
+  shop.index->close_idle(UINT64_MAX);
+  const auto before = shop.index->info();
+  REQUIRE(before);
+  CHECK(before->deleted_documents == 280);
+  CHECK(shop.index->file_bytes() == before->bytes_on_disk);
+  REQUIRE(shop.index->compact([] { return false; }));
+  const auto after = shop.index->info();
+  REQUIRE(after);
+  CHECK(after->deleted_documents == 0);
+  CHECK(after->documents == 20);
+  CHECK(after->bytes_on_disk < before->bytes_on_disk / 2);
+  CHECK(shop.run(shop.request("red")).total_rows == 20);
+  REQUIRE(shop.index->compact([] { return false; }));  // nothing is left to do
+  shop.put("new", {Fixture::text("default", "red")});
+  shop.apply();
+  shop.reopen();
+  CHECK(shop.index->checkpoint() == shop.sequence());
+  CHECK(shop.run(shop.request("red")).total_rows == 21);
+}
+
 TEST_CASE("a damaged index is rebuilt") {
   Fixture shop;
   put_products(shop);
