@@ -238,6 +238,12 @@ std::vector<Setting> make_table() {
            "Least address space for the map of a physical partition; usually 64 GiB are reserved (no memory, no disk)"),
       size("storage", "queued_bytes_max", &Draft::queued_bytes_max, {64 * KiB, 1 * TiB},
            "Writes that wait for the disk, half of it in one physical partition; beyond: 503"),
+      live(choice("storage", "compaction", &Draft::compaction, {"automatic", "manual"},
+                  "When files are compacted: when they have become sparse, and on request; on request only")),
+      live(number("storage", "compaction_share", &Draft::compaction_share, {1, 99},
+                  "Percent of a file of at least 16 MiB that must be unused for an automatic compaction")),
+      live(size("storage", "compaction_rate", &Draft::compaction_rate, {0, 1 * TiB},
+                "What a compaction may write in a second; 0: no limit")),
 
       live(choice("uuids", "algorithm", &Draft::uuid_algorithm,
                   {"sequential", "random", "utc_random", "utc_id", "uuid_v4", "uuid_v7"},

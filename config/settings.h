@@ -29,6 +29,12 @@ enum class CosmosTls : std::uint8_t {
   off         ///< HTTP only
 };
 
+/// When stores are compacted.
+enum class CompactionMode : std::uint8_t {
+  automatic,  ///< when they have become sparse, and on request
+  manual      ///< on request only
+};
+
 enum class LogFormat : std::uint8_t { text, json };
 
 /// How the CouchDB API makes ids of documents and the replies of `/_uuids`. The numbers are positions in the table's
@@ -125,6 +131,9 @@ struct Settings {
   std::size_t open_partitions_max = 500;
   std::uint64_t map_bytes_initial = 16ULL << 20;
   std::size_t queued_bytes_max = 512ULL << 20;  ///< for writes that wait for the disk, of all databases together
+  CompactionMode compaction = CompactionMode::automatic;
+  std::uint32_t compaction_share = 50;  ///< percent of a file that a compaction must return, to be done automatically
+  std::uint64_t compaction_rate = 0;    ///< bytes per second; 0: no limit
 
   // [uuids]
   UuidAlgorithm uuid_algorithm = UuidAlgorithm::sequential;

@@ -113,6 +113,7 @@ void Database::attach(PhysicalPartition& partition) {
 }
 
 void Database::on_commit(bool design_documents_changed) {
+  engine_.note_commit();
   if (extension_) {
     if (design_documents_changed) extension_->design_documents_changed();
     extension_->committed();
@@ -328,6 +329,12 @@ std::vector<storage::CompactionQueue::Target> Database::partition_targets() {
                        .is_gone = [this, partition_id] { return deleted() || !is_current(partition_id); },
                        .prepare = [partition](const auto& stopped) { return partition->drop_replaced(stopped); }});
   }
+  return targets;
+}
+
+std::vector<storage::CompactionQueue::Target> Database::compaction_targets() {
+  std::vector<storage::CompactionQueue::Target> targets = partition_targets();
+  if (extension_) std::ranges::move(extension_->compaction_targets(), std::back_inserter(targets));
   return targets;
 }
 

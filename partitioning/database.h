@@ -218,6 +218,8 @@ class Database : public std::enable_shared_from_this<Database> {
   void publish(std::unique_ptr<const PartitionMap> map);
   std::shared_ptr<storage::WriteSuccessor> successor();
   std::vector<storage::CompactionQueue::Target> partition_targets();
+  /// Of the physical partitions, and of those indexes that are known without reading design documents.
+  std::vector<storage::CompactionQueue::Target> compaction_targets();
 
   // Writing
 

@@ -47,6 +47,17 @@ std::size_t indexer_count(std::size_t workers) {
 }
 
 constexpr std::chrono::seconds janitor_interval{1};
+/// Databases whose files are looked at in one round of the janitor.
+constexpr std::size_t databases_considered_max = 200;
+/// After a commit, clients are expected to write again for so long.
+constexpr std::uint64_t busy_ms = 1000;
+/// How exact the time of the last commit is: threads that commit do not contend for it.
+constexpr std::uint64_t commit_noted_ms = 100;
+
+std::uint64_t steady_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
 
 /// The janitor works behind the openers; beyond this surplus they close stores themselves before they continue.
 /// Also in server/connection/descriptor_budget.cpp.
@@ -94,7 +105,11 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
       indexers_(indexer_count(worker_count(settings))),
       openers_(opener_threads),
       closers_(1),
-      splits_(settings.split_source_kept_s) {}
+      splits_(settings.split_source_kept_s),
+      compactions_(storage::CompactionQueue::Pace{
+          .is_busy = [this] { return is_busy(); },
+          .bytes_per_second = [this] { return this->settings().compaction_rate; },
+      }) {}
 
 Engine::~Engine() {
   shut_down();
@@ -397,10 +412,38 @@ void Engine::keep_within_limits(const std::stop_token& stop) {
     try {
       if (!stop.stop_requested()) registry_.close_least_recently_used(settings().open_partitions_max);
       if (!stop.stop_requested()) splits_.tend(registry_.open_databases(), settings().physical_partition_bytes_max);
+      if (!stop.stop_requested()) tend_compactions();
     } catch (const std::exception& error) {
       spdlog::warn("closing idle databases failed, will try again: {}", error.what());
     }
   }
+}
+
+// A part of the databases in each round, so that it is short with any number of them.
+void Engine::tend_compactions() {
+  if (settings().compaction != config::CompactionMode::automatic) return;
+  if (unconsidered_.empty()) {
+    for (const auto& database : registry_.open_databases()) unconsidered_.push_back(database);
+  }
+  for (std::size_t i = 0; i < databases_considered_max && !unconsidered_.empty() && !ending_; ++i) {
+    const auto database = unconsidered_.back().lock();
+    unconsidered_.pop_back();
+    if (!database || database->deleted()) continue;
+    for (auto& target : database->compaction_targets()) {
+      automatic_compaction_.consider(std::move(target), settings().compaction_share);
+    }
+  }
+}
+
+void Engine::note_commit() {
+  const std::uint64_t now = steady_ms();
+  if (now - last_commit_ms_.load(std::memory_order_relaxed) < commit_noted_ms) return;
+  last_commit_ms_.store(now, std::memory_order_relaxed);
+}
+
+bool Engine::is_busy() const {
+  const std::uint64_t last = last_commit_ms_.load(std::memory_order_relaxed);
+  return last != 0 && steady_ms() < last + busy_ms;
 }
 
 void Engine::shut_down() {

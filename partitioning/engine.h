@@ -24,6 +24,7 @@
 #include "partitioning/database_updates.h"
 #include "partitioning/split_queue.h"
 #include "partitioning/throughput/shared_budgets.h"
+#include "storage/automatic_compaction.h"
 #include "storage/catalog.h"
 #include "storage/compaction_queue.h"
 #include "storage/data_folder.h"
@@ -117,6 +118,7 @@ class Engine {
   SplitQueue& splits() { return splits_; }
   /// Compactions of stores: running and waiting.
   storage::CompactionQueue& compactions() { return compactions_; }
+  const storage::AutomaticCompaction& automatic_compaction() const { return automatic_compaction_; }
   SharedBudgets& shared_budgets() { return shared_budgets_; }
   /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not fail.
   std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
@@ -147,6 +149,9 @@ class Engine {
   void retire(Database* database);
   void keep_within_limits(const std::stop_token& stop);
   void make_room();
+  void tend_compactions();
+  void note_commit();
+  bool is_busy() const;
 
   config::LiveSettings settings_;
   ExtensionFactory extensions_;
@@ -173,6 +178,9 @@ class Engine {
 
   SplitQueue splits_;
   storage::CompactionQueue compactions_;
+  storage::AutomaticCompaction automatic_compaction_{compactions_};
+  std::vector<std::weak_ptr<Database>> unconsidered_;  ///< of this round of automatic_compaction_; used by janitor_
+  std::atomic<std::uint64_t> last_commit_ms_{0};       ///< steady clock; about
   std::mutex janitor_mutex_;
   std::condition_variable_any janitor_wake_;
   std::atomic<bool> janitor_wanted_{false};

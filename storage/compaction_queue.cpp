@@ -12,11 +12,6 @@ namespace octavo::storage {
 
 namespace {
 
-/// Different for any two targets whose compactions are different.
-const void* subject_of(const CompactionQueue::Target& target) {
-  return target.store != nullptr ? target.store : target.index.get();
-}
-
 std::uint64_t file_bytes_of(const CompactionQueue::Target& target) {
   if (target.store != nullptr) return Store::file_bytes_in(target.store->options().folder).value_or(0);
   return target.files.file_bytes();
@@ -35,10 +30,10 @@ Expected<void> CompactionQueue::add(std::vector<Target> targets) {
     return fail(ErrorCode::overloaded, "Too many compactions are waiting; try again later.");
   }
   for (Target& target : targets) {
-    OCTAVO_ASSERT(target.owner != nullptr && subject_of(target) != nullptr && target.is_gone);
-    OCTAVO_ASSERT(target.store != nullptr || (target.files.compact && target.files.file_bytes));
-    const bool is_known = std::ranges::any_of(
-        entries_, [&](const auto& entry) { return subject_of(entry->target) == subject_of(target); });
+    OCTAVO_ASSERT(target.owner != nullptr && target.subject() != nullptr && target.is_gone);
+    OCTAVO_ASSERT(target.store != nullptr || (target.files.compact && target.files.file_bytes && target.files.density));
+    const bool is_known =
+        std::ranges::any_of(entries_, [&](const auto& entry) { return entry->target.subject() == target.subject(); });
     // An owner is gone before forget() is called for it, so that no entry is added after that.
     if (is_known || target.is_gone()) continue;
     auto entry = std::make_shared<Entry>();
@@ -66,6 +61,13 @@ std::optional<CompactionQueue::Progress> CompactionQueue::running() const {
   progress.rows_copied = entry.compaction->rows_copied();
   progress.rows_expected = entry.compaction->rows_expected();
   return progress;
+}
+
+CompactionQueue::Totals CompactionQueue::totals() const {
+  const std::lock_guard lock(mutex_);
+  Totals totals = totals_;
+  totals.waiting = entries_.size();
+  return totals;
 }
 
 bool CompactionQueue::is_compacting(const void* owner) const {
@@ -131,15 +133,23 @@ void CompactionQueue::run_one(Entry& entry) {
   const auto begun = std::chrono::steady_clock::now();
   const auto result = compact(entry, is_stopped);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+  std::uint64_t bytes_after = 0;
+  until_memory_suffices([&] { bytes_after = file_bytes_of(target); });
   {
     const std::lock_guard lock(mutex_);
     entry.is_running = false;
     entry.compaction.reset();
+    if (result) {
+      ++totals_.completed;
+      totals_.returned_bytes += bytes_before - std::min(bytes_before, bytes_after);
+    } else if (!is_stopped()) {
+      ++totals_.failed;
+    }
   }
   until_memory_suffices([&] {
     if (result) {
       spdlog::info("database {}: {} was compacted from {} to {} bytes in {:.1f} s", target.database, target.name,
-                   bytes_before, file_bytes_of(target), took.count());
+                   bytes_before, bytes_after, took.count());
     } else if (!is_stopped()) {
       spdlog::error("database {}: {} could not be compacted: {}", target.database, target.name, result.error().reason);
     }
@@ -150,7 +160,11 @@ Expected<void> CompactionQueue::compact(Entry& entry, const std::function<bool()
   if (entry.target.store == nullptr) return entry.target.files.compact(stopped);
   std::shared_ptr<StoreCompaction> compaction;
   until_memory_suffices([&] {
-    compaction = std::make_shared<StoreCompaction>(*entry.target.store, StoreCompaction::Options{.stopped = stopped});
+    StoreCompaction::Options options;
+    options.stopped = stopped;
+    options.is_busy = pace_.is_busy;
+    if (pace_.bytes_per_second) options.bytes_per_second = pace_.bytes_per_second();
+    compaction = std::make_shared<StoreCompaction>(*entry.target.store, std::move(options));
   });
   {
     const std::lock_guard lock(mutex_);

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -29,6 +30,8 @@ class CompactionQueue {
     /// Removes what is no longer used. Blocks, but not for long once `stopped` is true.
     std::function<Expected<void>(const std::function<bool()>& stopped)> compact;
     std::function<std::uint64_t()> file_bytes;
+    /// As Store::density(). nullopt: the files are not open.
+    std::function<std::optional<Density>()> density;
   };
   /// What to compact: a store, or the files of a search index.
   struct Target {
@@ -41,6 +44,8 @@ class CompactionQueue {
     Store* store = nullptr;                  ///< lives as long as `owner` and `index`
     Files files = {};                        ///< used without a store
     std::function<bool()> is_gone;           ///< the compaction is not wanted any more. Any thread, must not block
+    /// Different for any two targets whose compactions are different.
+    const void* subject() const { return store != nullptr ? store : index.get(); }
     /// Called before the compaction, on its thread: removes rows that need not be copied. May be empty, and may block
     /// until `stopped` is true.
     std::function<Expected<void>(const std::function<bool()>& stopped)> prepare = {};
@@ -56,9 +61,23 @@ class CompactionQueue {
     std::chrono::system_clock::time_point started;
   };
 
+  /// What compactions have done in this run of the server.
+  struct Totals {
+    std::uint64_t completed = 0;
+    std::uint64_t failed = 0;
+    std::uint64_t returned_bytes = 0;  ///< by which files became smaller
+    std::size_t waiting = 0;           ///< now, with the one that runs
+  };
+  /// How fast they may be. Both are asked on the thread of the queue; without them there are no limits.
+  struct Pace {
+    std::function<bool()> is_busy = {};                    ///< as StoreCompaction::Options::is_busy
+    std::function<std::uint64_t()> bytes_per_second = {};  ///< for the next compaction; 0: no limit
+  };
+
   static constexpr std::size_t waiting_max = 10'000;
 
-  CompactionQueue() = default;
+  CompactionQueue() : CompactionQueue(Pace{}) {}
+  explicit CompactionQueue(Pace pace) : pace_(std::move(pace)) {}
   ~CompactionQueue();
   CompactionQueue(const CompactionQueue&) = delete;
   CompactionQueue& operator=(const CompactionQueue&) = delete;
@@ -68,6 +87,7 @@ class CompactionQueue {
   Expected<void> add(std::vector<Target> targets);
   /// nullopt: none runs.
   std::optional<Progress> running() const;
+  Totals totals() const;
   /// Whether a compaction of this owner runs or waits.
   bool is_compacting(const void* owner) const;
   /// Whether one of an index that this design document defines does.
@@ -92,9 +112,11 @@ class CompactionQueue {
   void run_one(Entry& entry);
   Expected<void> compact(Entry& entry, const std::function<bool()>& stopped);
 
+  const Pace pace_;
   mutable std::mutex mutex_;  ///< guards all members below
   std::condition_variable wake_;
   std::deque<std::shared_ptr<Entry>> entries_;  ///< the first one runs
+  Totals totals_;                               ///< without `waiting`
   std::uint64_t last_number_ = 0;
   bool is_stopping_ = false;
   std::jthread thread_;  ///< started with the first entry

@@ -55,6 +55,7 @@ storage::CompactionQueue::Target compaction_of(partitioning::Database& database,
   target.store = index->store();
   target.files.compact = [one = index.get()](const std::function<bool()>& stopped) { return one->compact(stopped); };
   target.files.file_bytes = [one = index.get()] { return one->file_bytes(); };
+  target.files.density = [one = index.get()] { return one->density(); };
   target.is_gone = [&database, &indexes, one = index.get()] { return database.deleted() || !indexes.is_wanted(*one); };
   return target;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -117,6 +118,9 @@ class FeedIndex : public FeedConsumer {
   virtual Expected<void> compact(const std::function<bool()>& /*stopped*/) { return {}; }
   /// Bytes of the files; used without a store().
   virtual std::uint64_t file_bytes() const { return 0; }
+  /// How much of them a compaction would keep, without the length of the rows. nullopt: the files are not open, or in
+  /// use.
+  virtual std::optional<storage::Density> density() { return std::nullopt; }
 
   /// Removes the files. There must be no more readers.
   virtual void remove_files() = 0;

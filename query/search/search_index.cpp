@@ -229,6 +229,10 @@ std::uint64_t SearchIndex::file_bytes() const {
   return files_->bytes_on_disk();
 }
 
+std::optional<storage::Density> SearchIndex::density() {
+  return files_->density();
+}
+
 void SearchIndex::remove_files() {
   files_->remove_files();
 }

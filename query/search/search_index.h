@@ -62,6 +62,7 @@ class SearchIndex final : public FeedIndex {
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
   Expected<void> compact(const std::function<bool()>& stopped) override;
   std::uint64_t file_bytes() const override;
+  std::optional<storage::Density> density() override;
   void remove_files() override;
 
  private:

@@ -21,6 +21,7 @@
 #include "api/couch/couch_api.h"
 #include "api/http/database_metrics.h"
 #include "api/http/metrics.h"
+#include "api/http/storage_metrics.h"
 #include "api/models/database_properties.h"
 #include "base/machine/resources.h"
 #include "config/setting_table.h"
@@ -241,6 +242,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   const auto for_cosmos = cosmos_certificate(settings, configured);
   api::HttpMetrics metrics(io_thread_count(settings));
   metrics.add_collector(api::database_metrics(engine));
+  metrics.add_collector(api::storage_metrics(engine));
   api::couch::CouchApi couch_api({.engine = engine,
                                   .authenticator = **authenticator,
                                   .metrics = metrics,

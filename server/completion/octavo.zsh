@@ -86,6 +86,9 @@ _octavo() {
             '*--storage-open-partitions-max[Physical partitions kept open; the least used is closed first (500)]:value:' \
             '*--storage-map-bytes-initial[Least address space for the map of a physical partition; usually 64 GiB are reserved (no memory, no disk) (16MiB)]:value:' \
             '*--storage-queued-bytes-max[Writes that wait for the disk, half of it in one physical partition; beyond\: 503 (512MiB)]:value:' \
+            '*--storage-compaction[When files are compacted\: when they have become sparse, and on request; on request only (automatic)]:value:(automatic manual)' \
+            '*--storage-compaction-share[Percent of a file of at least 16 MiB that must be unused for an automatic compaction (50)]:value:' \
+            '*--storage-compaction-rate[What a compaction may write in a second; 0\: no limit (0)]:value:' \
             '*--uuids-algorithm[How ids of new documents are made; ids that ascend are stored side by side (sequential)]:value:(sequential random utc_random utc_id uuid_v4 uuid_v7)' \
             '*--uuids-utc-id-suffix[End of the ids that `utc_id` makes]:value:' \
             '*--uuids-max-count[Ids in one reply of `/_uuids`; beyond\: 400 (1000)]:value:' \

@@ -43,10 +43,16 @@ constexpr std::size_t rest_bytes_max = 256 << 10;
 /// If writes are faster than this catches up, they have to wait at the end; otherwise it would go on forever.
 constexpr int catch_ups_max = 100;
 /// The copy is synced in parts, so that no sync takes long: the syncs of writes wait for it.
-constexpr std::size_t sync_bytes = 32 << 20;
+constexpr std::size_t sync_bytes = 64 << 20;
+constexpr std::size_t sync_bytes_busy = 2 << 20;
+constexpr std::size_t slice_bytes_busy = 1 << 20;
+constexpr std::size_t slice_bytes_min = 64 << 10;
+/// If a rest is longer, the log is applied meanwhile when it has this much.
+constexpr std::size_t log_bytes_at_rest = 4 << 20;
 /// Left on the disk beside the copy, for writes.
 constexpr std::uint64_t spare_bytes = 16 << 20;
 constexpr std::chrono::milliseconds pause_max{100};
+constexpr double due_s_max = 1e8;  ///< so that its nanoseconds can be counted
 /// How long readers may keep the file from being replaced, first and at last; meanwhile new readers and writes wait.
 constexpr std::chrono::milliseconds patience_min{50};
 constexpr std::chrono::milliseconds patience_max{800};
@@ -141,28 +147,57 @@ std::uint64_t StoreCompaction::rows_in(const Transaction& transaction, Tree tree
   return statistics.ms_entries;
 }
 
+bool StoreCompaction::is_busy() const {
+  return log_->waiting_bytes() > 0 || (options_.is_busy && options_.is_busy());
+}
+
+std::size_t StoreCompaction::slice_bytes(bool busy) const {
+  std::size_t bytes = options_.slice_bytes;
+  if (busy) bytes = std::min(bytes, slice_bytes_busy);
+  // A few slices in a second, so that the rests between them are short.
+  if (options_.bytes_per_second == 0) return bytes;
+  return std::min<std::uint64_t>(bytes, std::max<std::uint64_t>(options_.bytes_per_second / 8, slice_bytes_min));
+}
+
+Expected<void> StoreCompaction::rest(Clock::time_point until) {
+  while (true) {
+    const auto now = Clock::now();
+    if (now >= until) return {};
+    std::this_thread::sleep_for(std::min<Clock::duration>(until - now, pause_max));
+    if (Clock::now() >= until) return {};
+    OCTAVO_TRY_VOID(check_stopped());
+    if (log_->waiting_bytes() > log_bytes_at_rest) OCTAVO_TRY_VOID(apply_log());
+  }
+}
+
 // Where there are writes, they need the disk and the processor as well: then this rests for as long as it works.
 Expected<void> StoreCompaction::copy() {
+  const auto first = Clock::now();
   for (tree_ = 0; tree_ < store_.trees_.size();) {
     OCTAVO_TRY_VOID(check_stopped());
-    const bool is_busy = log_->waiting_bytes() > 0;
+    const bool busy = is_busy();
     const auto begun = Clock::now();
     OCTAVO_TRY_VOID(apply_log());
-    OCTAVO_TRY(const bool has_more, copy_slice());
-    if (bytes_unsynced_ >= sync_bytes) OCTAVO_TRY_VOID(sync_draft());
+    OCTAVO_TRY(const bool has_more, copy_slice(slice_bytes(busy)));
+    if (bytes_unsynced_ >= (busy ? sync_bytes_busy : sync_bytes)) OCTAVO_TRY_VOID(sync_draft());
     if (!has_more) {
       ++tree_;
       last_key_.clear();
     }
-    if (is_busy) {
-      std::this_thread::sleep_for(std::min<Clock::duration>(Clock::now() - begun, pause_max));
+    const auto now = Clock::now();
+    auto until = busy ? now + std::min<Clock::duration>(now - begun, pause_max) : now;
+    if (options_.bytes_per_second > 0) {
+      const std::chrono::duration<double> due(
+          std::min(due_s_max, static_cast<double>(bytes_copied_) / static_cast<double>(options_.bytes_per_second)));
+      until = std::max(until, first + std::chrono::duration_cast<Clock::duration>(due));
     }
+    OCTAVO_TRY_VOID(rest(until));
   }
   return {};
 }
 
 // False: the tree is complete.
-Expected<bool> StoreCompaction::copy_slice() {
+Expected<bool> StoreCompaction::copy_slice(std::size_t bytes_max) {
   OCTAVO_TRY(const ReadTransaction snapshot, store_.read());
   std::string_view last;  // lives as long as the snapshot
   std::uint64_t rows = 0;
@@ -177,7 +212,7 @@ Expected<bool> StoreCompaction::copy_slice() {
     auto row = cursor.seek(last_key_);
     if (row && row->key == last_key_) row = cursor.next();
     for (; row; row = cursor.next()) {
-      if (bytes >= options_.slice_bytes) {
+      if (bytes >= bytes_max) {
         has_more = true;
         return {};
       }
@@ -188,9 +223,10 @@ Expected<bool> StoreCompaction::copy_slice() {
     }
     return {};
   };
-  OCTAVO_TRY_VOID(draft_->write(options_.slice_bytes, append_rows));
+  OCTAVO_TRY_VOID(draft_->write(bytes_max, append_rows));
   if (rows > 0) last_key_ = last;
   bytes_unsynced_ += bytes;
+  bytes_copied_ += bytes;
   rows_copied_.fetch_add(rows, std::memory_order_relaxed);
   return has_more;
 }

@@ -32,7 +32,12 @@ class StoreCompaction {
   struct Options {
     /// Asked between two steps, without any lock: whether to give up. May be empty.
     std::function<bool()> stopped = {};
-    /// How much one transaction of the copy contains.
+    /// Whether clients write at the moment, also to other stores of the disk: then it works in small steps, and rests
+    /// for as long as it works. May be empty: then only writes to this store count.
+    std::function<bool()> is_busy = {};
+    /// How much to copy in a second; 0: as fast as possible.
+    std::uint64_t bytes_per_second = 0;
+    /// How much one transaction of the copy contains at most.
     std::size_t slice_bytes = 4ULL << 20;
   };
 
@@ -61,7 +66,10 @@ class StoreCompaction {
   Expected<void> check_stopped() const;
   Expected<void> check_log() const;
   Expected<void> copy();
-  Expected<bool> copy_slice();
+  Expected<bool> copy_slice(std::size_t bytes_max);
+  bool is_busy() const;
+  std::size_t slice_bytes(bool busy) const;
+  Expected<void> rest(std::chrono::steady_clock::time_point until);
   Expected<void> apply_log();
   Expected<void> catch_up();
   Expected<void> switch_over();
@@ -80,6 +88,7 @@ class StoreCompaction {
   std::size_t tree_ = 0;
   std::string last_key_;
   std::size_t bytes_unsynced_ = 0;
+  std::uint64_t bytes_copied_ = 0;
   int old_file_ = -1;  ///< keeps the pages of the replaced file until writes go on: freeing them takes a while
   std::atomic<Stage> stage_{Stage::copying};
   std::atomic<std::uint64_t> rows_copied_{0};

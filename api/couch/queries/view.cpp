@@ -236,11 +236,14 @@ Expected<Reply> view_information(const Call& call) {
   const auto* found = catalog->find("view", id, {});
   const auto group = found ? std::dynamic_pointer_cast<ViewGroup>(found->index) : nullptr;
   storage::Store::Sizes sizes;
+  std::uint64_t external = 0;
   query::FeedIndexes::Activity activity;
   storage::Sequence checkpoint = 0;
   std::uint64_t pending = 0;
   if (group) {
     OCTAVO_TRY(sizes, group->sizes());
+    OCTAVO_TRY(const auto density, group->store()->density());
+    external = density.row_bytes.front();  // of the rows; other trees contain their keys again
     activity = indexes.activity(*group);
     checkpoint = group->checkpoint();
     const auto newest = call.database->committed_sequence();
@@ -263,7 +266,7 @@ Expected<Reply> view_information(const Call& call) {
   append_counter(out, "update_seq", checkpoint);
   out += ",\"sizes\":{";
   append_counter(out, "file", sizes.file_bytes);
-  append_counter(out, "external", sizes.used_bytes);
+  append_counter(out, "external", external);
   append_counter(out, "active", sizes.used_bytes);
   out += '}';
   append_json_key(out, "signature");
@@ -279,8 +282,7 @@ Expected<Reply> view_information(const Call& call) {
 }
 
 Task<Expected<Reply>> get_view_information(Call& call) {
-  co_await load_indexes(call);
-  co_return view_information(call);
+  co_return co_await call.services.engine.workers().run_blocking([&] { return view_information(call); });
 }
 
 Task<Expected<Reply>> clean_up_views(Call& call) {

@@ -12,7 +12,6 @@
 #include <lucene++/LogByteSizeMergePolicy.h>
 #include <lucene++/StandardAnalyzer.h>
 #include <lucene++/Term.h>
-#include <thread>
 #include <unistd.h>
 
 #include <spdlog/spdlog.h>
@@ -37,7 +36,6 @@ constexpr std::size_t uncommitted_changes_max = 50'000;
 constexpr std::chrono::seconds commit_interval{5};
 // After this many changes of the feed without effect on the index, the checkpoint is recorded beside it.
 constexpr storage::Sequence unnoted_changes_max = 5'000;
-constexpr std::chrono::milliseconds merge_look{20};
 constexpr std::size_t known_ids_max = 4'000'000;  // about 40 MB
 // An index searched this recently will probably be searched again: after a change, its snapshot is refreshed at once.
 constexpr std::uint64_t searched_lately_ms = 2'000;
@@ -407,48 +405,6 @@ std::uint64_t IndexFiles::bytes_on_disk() const {
     if (!error) bytes += size;
   }
   return bytes;
-}
-
-// --- compacting ---
-
-Expected<void> IndexFiles::compact(const std::function<bool()>& stopped) {
-  const auto run = [&](Expected<bool> (IndexFiles::*step)()) -> Expected<bool> {
-    const std::lock_guard lock(write_mutex_);
-    if (merges_ && merges_->failed_for_good()) abandon_writer();
-    auto done = guard_lucene(last_error_, [&] { return (this->*step)(); });
-    if (!done) give_up(done.error());
-    return done;
-  };
-  OCTAVO_TRY(bool is_done, run(&IndexFiles::begin_expunging));
-  while (!is_done) {
-    if (stopped()) return fail(ErrorCode::timeout, "The compaction was stopped.");
-    std::this_thread::sleep_for(merge_look);
-    OCTAVO_TRY(is_done, run(&IndexFiles::end_expunging));
-  }
-  return {};
-}
-
-// True: there is nothing to merge.
-Expected<bool> IndexFiles::begin_expunging() {
-  open_directory();
-  if (!writer_ && !Lucene::IndexReader::indexExists(directory_)) return true;
-  open_writer();
-  // Deletions that are only in memory are not seen by the merge policy.
-  if (uncommitted_changes_ > 0) commit();
-  if (!writer_->hasDeletions()) return true;
-  writer_->expungeDeletes(false);
-  return false;
-}
-
-// Called again until no merge runs. After the commit no file of an old segment is named; a reader that has them open
-// would still keep their space.
-Expected<bool> IndexFiles::end_expunging() {
-  if (!writer_) return true;  // closed, which ends the merges
-  if (!merges_->idle()) return false;
-  commit();
-  const std::lock_guard lock(reader_mutex_);
-  snapshot_.reset();
-  return true;
 }
 
 // --- closing ---

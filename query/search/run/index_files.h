@@ -94,6 +94,8 @@ class IndexFiles {
   /// Merges the segments that contain deleted documents, in the background, and removes the old segments. As
   /// FeedIndex::compact.
   Expected<void> compact(const std::function<bool()>& stopped);
+  /// As FeedIndex::density, by the share of documents that are deleted.
+  std::optional<storage::Density> density();
   /// Commits and closes the files, unless they are being read or written. True: they were open and are closed now.
   bool close_if_idle();
   void remove_files();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <random>
 
 #include <lmdb.h>
 
@@ -49,6 +50,7 @@ std::optional<TreeSize> TreeSize::open(const ReadTransaction& transaction, std::
   size.root_ = known.root;
   size.depth_ = known.depth;
   size.entries_ = known.entries;
+  size.leaf_pages_ = known.leaf_pages;
   if (known.empty()) return size;
   if (size.depth_ == 0 || size.depth_ > depth_max) return std::nullopt;
   // The record lies in a leaf, whose header contains its page number; from that follows where the mapping begins.
@@ -151,6 +153,75 @@ std::optional<double> TreeSize::under(const Page& page, unsigned from, unsigned 
     sum += *deeper;
   }
   return sum * all / some;
+}
+
+bool TreeSize::add_leaf(const Page& leaf, double weight, LeafSums& sums) const {
+  const std::size_t lower = integer_at<std::uint16_t>(leaf.bytes + 12);
+  const std::size_t upper = integer_at<std::uint16_t>(leaf.bytes + 14);
+  if (upper < lower || upper > page_bytes_) return false;
+  std::uint64_t row_bytes = 0;
+  for (unsigned i = 0; i < leaf.count; ++i) {
+    const auto at = node(leaf, i);
+    if (!at) return false;
+    // The size of a value, also of one in pages of its own, in two halves; then flags, and the size of the key.
+    const std::uint32_t value_bytes = integer_at<std::uint16_t>(*at) | std::uint32_t{integer_at<std::uint16_t>(*at + 2)}
+                                                                           << 16;
+    row_bytes += value_bytes + integer_at<std::uint16_t>(*at + 6);
+  }
+  sums.weight += weight;
+  sums.filled +=
+      weight * (1 - static_cast<double>(upper - lower) / static_cast<double>(page_bytes_ - PageLayout::header_bytes));
+  sums.row_bytes += weight * static_cast<double>(row_bytes);
+  return true;
+}
+
+bool TreeSize::add_leaves(std::uint64_t page_number, unsigned level, LeafSums& sums) const {
+  const auto page = this->page(page_number);
+  if (!page || page->leaf != (level + 1 == depth_)) return false;
+  if (page->leaf) return add_leaf(*page, 1, sums);
+  for (unsigned i = 0; i < page->count; ++i) {
+    const auto number = child(*page, i);
+    if (!number || !add_leaves(*number, level + 1, sums)) return false;
+  }
+  return true;
+}
+
+// `position` in [0, 1) tells the way down. A leaf below pages with many children is found less often than others, and
+// counts more therefore.
+bool TreeSize::add_random_leaf(double position, LeafSums& sums) const {
+  std::uint64_t number = root_;
+  double weight = 1;
+  for (unsigned level = 0; level < depth_; ++level) {
+    const auto page = this->page(number);
+    if (!page || page->leaf != (level + 1 == depth_)) return false;
+    if (page->leaf) return add_leaf(*page, weight, sums);
+    position *= page->count;
+    weight *= page->count;
+    const unsigned index = std::min(page->count - 1, static_cast<unsigned>(position));
+    position -= index;
+    const auto below = child(*page, index);
+    if (!below) return false;
+    number = *below;
+  }
+  return false;
+}
+
+std::optional<LeafContent> TreeSize::leaf_content(unsigned samples, std::uint32_t seed) const {
+  if (root_ == PageTree::no_root || leaf_pages_ == 0) return LeafContent{};
+  LeafSums sums;
+  if (leaf_pages_ <= samples) {
+    if (!add_leaves(root_, 0, sums)) return std::nullopt;
+  } else {
+    std::minstd_rand random(seed);
+    std::uniform_real_distribution<double> within(0, 1);
+    for (unsigned i = 0; i < samples; ++i) {
+      // One in each of equal parts of the tree.
+      if (!add_random_leaf((i + within(random)) / samples, sums)) return std::nullopt;
+    }
+  }
+  if (sums.weight <= 0) return LeafContent{};
+  return LeafContent{.fill = sums.filled / sums.weight,
+                     .row_bytes = sums.row_bytes / sums.weight * static_cast<double>(leaf_pages_)};
 }
 
 std::optional<RangeSize> TreeSize::range(std::string_view low, std::optional<std::string_view> high,

@@ -15,6 +15,12 @@ struct RangeSize {
   bool exact = false;  ///< all pages of the range were read
 };
 
+/// What is in the leaves of a tree.
+struct LeafContent {
+  double fill = 0;       ///< the share of a leaf that its rows take, on the average; 0: the tree has no rows
+  double row_bytes = 0;  ///< of the keys and values of all rows, also those in pages of their own
+};
+
 /// Estimates the sizes of key ranges from the pages of a tree (format: page_file.h) where LMDB has mapped them. It
 /// descends to both ends of the range and into a few of the pages between. No statistics have to be kept, and bulk
 /// loads, deletes and splits take effect at once. Lives as long as the transaction; one thread.
@@ -34,6 +40,8 @@ class TreeSize {
   /// page. nullopt: a page is invalid.
   std::optional<RangeSize> range(std::string_view low, std::optional<std::string_view> high,
                                  unsigned samples = few) const;
+  /// Reads `samples` random leaves, or all if there are not more. nullopt: a page is invalid.
+  std::optional<LeafContent> leaf_content(unsigned samples, std::uint32_t seed) const;
 
  private:
   struct Page {
@@ -54,6 +62,14 @@ class TreeSize {
   std::optional<std::string_view> key(const Page& page, unsigned index) const;
   std::optional<std::uint64_t> child(const Page& page, unsigned index) const;
   bool descend(std::optional<std::string_view> key, Step* steps) const;
+  struct LeafSums {
+    double weight = 0;  ///< number of leaves, or what the sampled ones stand for
+    double filled = 0;
+    double row_bytes = 0;
+  };
+  bool add_leaf(const Page& leaf, double weight, LeafSums& sums) const;
+  bool add_leaves(std::uint64_t page_number, unsigned level, LeafSums& sums) const;
+  bool add_random_leaf(double position, LeafSums& sums) const;
   std::optional<double> under(const Page& page, unsigned from, unsigned to, unsigned samples, double fraction) const;
 
   const char* base_ = nullptr;  ///< address of page 0
@@ -62,6 +78,7 @@ class TreeSize {
   std::uint64_t root_ = 0;
   unsigned depth_ = 0;
   std::uint64_t entries_ = 0;
+  std::uint64_t leaf_pages_ = 0;
 };
 
 }  // namespace octavo::storage

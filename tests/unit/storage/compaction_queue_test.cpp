@@ -5,14 +5,14 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
 #include <catch2/catch.hpp>
 
-#include "storage/lmdb/store.h"
 #include "support/patience.h"
-#include "support/temporary_folder.h"
+#include "unit/storage/sparse_store.h"
 
 namespace octavo::storage {
 namespace {
@@ -30,8 +30,28 @@ CompactionQueue::Target index_of(const std::shared_ptr<const int>& owner,
   target.name = "_design/texts/all";
   target.files.compact = std::move(compact);
   target.files.file_bytes = [] { return std::uint64_t{0}; };
+  target.files.density = [] { return std::nullopt; };
   target.is_gone = [] { return false; };
   return target;
+}
+
+CompactionQueue::Target target_of(const std::shared_ptr<const int>& owner, SparseStore& sparse) {
+  CompactionQueue::Target target;
+  target.owner = owner;
+  target.database = "shop";
+  target.name = "rows";
+  target.store = &sparse.store();
+  target.is_gone = [] { return false; };
+  return target;
+}
+
+bool empties_soon(const CompactionQueue& queue) {
+  const auto until = std::chrono::steady_clock::now() + patiently(std::chrono::seconds{30});
+  while (queue.totals().waiting > 0) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+  }
+  return true;
 }
 
 bool is_set(std::future<void>& future) {
@@ -90,44 +110,51 @@ TEST_CASE("a compaction is stopped when its owner is forgotten, and then holds i
 }
 
 TEST_CASE("an index that is gone is not compacted, and the stores after it are") {
-  const octavo::tests::TemporaryFolder folder;
   const auto owner = std::make_shared<const int>(0);
-  Store::Options options;
-  options.folder = folder.path() / "store";
-  options.trees = {"rows"};
-  options.durability = config::Durability::ephemeral;
-  Store store(std::move(options));
-  REQUIRE(store.create());
-  REQUIRE(store.write(4 << 20, [&](WriteTransaction& transaction) -> Expected<void> {
-    for (int i = 0; i < 1000; ++i) {
-      OCTAVO_TRY_VOID(transaction.append(store.tree(0), std::to_string(1'000'000 + i), std::string(3'000, 'x')));
-    }
-    return {};
-  }));
-  REQUIRE(store.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
-    for (int i = 1; i < 1000; ++i) OCTAVO_TRY_VOID(transaction.erase(store.tree(0), std::to_string(1'000'000 + i)));
-    return {};
-  }));
-  const std::uint64_t bytes_before = store.sizes()->file_bytes;
+  SparseStore sparse(1000);
+  const std::uint64_t bytes_before = sparse.file_bytes();
   auto gone = index_of(owner, [](const auto&) -> Expected<void> {
     FAIL_CHECK("it was compacted");
     return {};
   });
   gone.is_gone = [] { return true; };
-  CompactionQueue::Target rows;
-  rows.owner = owner;
-  rows.database = "shop";
-  rows.name = "rows";
-  rows.store = &store;
-  rows.is_gone = [] { return false; };
   CompactionQueue queue;
-  REQUIRE(queue.add({gone, rows}));
-  const auto until = std::chrono::steady_clock::now() + patiently(std::chrono::seconds{30});
-  while (queue.is_compacting(owner.get()) && std::chrono::steady_clock::now() < until) {
-    std::this_thread::sleep_for(std::chrono::milliseconds{2});
-  }
+  REQUIRE(queue.add({gone, target_of(owner, sparse)}));
+  CHECK(empties_soon(queue));
   CHECK_FALSE(queue.is_compacting(owner.get()));
-  CHECK(store.sizes()->file_bytes < bytes_before / 4);
+  CHECK(sparse.file_bytes() < bytes_before / 4);
+  const auto totals = queue.totals();
+  CHECK(totals.completed == 1);
+  CHECK(totals.failed == 0);
+  CHECK(totals.returned_bytes == bytes_before - sparse.file_bytes());
+}
+
+TEST_CASE("a compaction that fails is counted") {
+  const auto owner = std::make_shared<const int>(0);
+  CompactionQueue queue;
+  REQUIRE(queue.add({index_of(owner, [](const auto&) { return fail(ErrorCode::disk_full, "The disk is full."); })}));
+  CHECK(empties_soon(queue));
+  CHECK(queue.totals().completed == 0);
+  CHECK(queue.totals().failed == 1);
+}
+
+TEST_CASE("a compaction is as slow as its pace says") {
+  const auto owner = std::make_shared<const int>(0);
+  SparseStore sparse(1000, 500);
+  std::atomic<int> asked{0};
+  CompactionQueue queue(CompactionQueue::Pace{.is_busy =
+                                                  [&] {
+                                                    ++asked;
+                                                    return true;
+                                                  },
+                                              .bytes_per_second = [] { return std::uint64_t{3'000'000}; }});
+  const auto begun = std::chrono::steady_clock::now();
+  REQUIRE(queue.add({target_of(owner, sparse)}));
+  CHECK(empties_soon(queue));
+  // 1.5 MB of rows.
+  CHECK(std::chrono::steady_clock::now() - begun >= std::chrono::milliseconds{450});
+  CHECK(queue.totals().completed == 1);
+  CHECK(asked > 1);
 }
 
 }  // namespace octavo::storage

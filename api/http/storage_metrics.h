@@ -1,0 +1,11 @@
+#pragma once
+
+#include "api/http/metrics.h"
+#include "partitioning/engine.h"
+
+namespace octavo::api {
+
+/// What compactions have done, and how much they would return. `engine` must outlive the metrics.
+HttpMetrics::Collector storage_metrics(partitioning::Engine& engine);
+
+}  // namespace octavo::api
