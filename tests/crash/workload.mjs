@@ -226,8 +226,11 @@ class IndexClient extends Client {
     return expected(await this.server.post('/_reshard/jobs', body), 201, 400);
   }
 
+  /// The documents, or the views of a design document.
   async compact(database) {
-    return expected(await this.server.post(`/${database.name}/_compact`, {}), 202);
+    const designs = Object.keys(designDocuments(database)).map((id) => id.replace('_design', ''));
+    const target = this.random.pick(['', ...designs]);
+    return expected(await this.server.post(`/${database.name}/_compact${target}`, {}), 202, ...(target ? [404] : []));
   }
 
   /// Views that are built and removed. Design documents are no registers: whether this one is there, only it asks.

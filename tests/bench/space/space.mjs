@@ -5,6 +5,11 @@
 //   … space.mjs histories [--documents 200] [--lengths 100,1000,5000]
 //   … space.mjs replaced            updates with and without keeping replaced revisions, in turns
 //   … space.mjs steady [--documents 20000] [--edits 1000000]   updates, deletions and insertions in equal shares
+//   … space.mjs latency [--documents 100000] [--seconds 10] [--clients 8]   PUT with and without compactions, in turns
+//   … space.mjs indexes [--documents 10000]   files of a view, a search index and a global index after deletions
+//
+// Files are compacted on request only, apart from `steady`, where they are as by default. Compare `steady` with
+// `steady --compaction manual`.
 //
 // Prints Markdown. Rates depend on the machine; compare those of one run.
 import fs from 'node:fs';
@@ -12,7 +17,7 @@ import path from 'node:path';
 import { eventually, expectStatus, Server } from '../../integration/harness.mjs';
 
 const [what, ...rest] = process.argv.slice(2);
-const options = { documents: undefined, rounds: 6, lengths: '100,1000,5000', edits: 1_000_000 };
+const options = { documents: undefined, rounds: 6, lengths: '100,1000,5000', edits: 1_000_000, seconds: 10, clients: 8 };
 for (let i = 0; i < rest.length; i += 2) options[rest[i].slice(2)] = rest[i + 1];
 const number = (name, otherwise) => Number(options[name] ?? otherwise);
 
@@ -152,12 +157,94 @@ async function steady(server) {
   }
 }
 
+async function fill(server, db, documents, make) {
+  const written = [];
+  for (let i = 0; i < documents; i += 1000) {
+    written.push(...await bulk(server, db, Array.from({ length: Math.min(1000, documents - i) }, (_, k) => make(i + k))));
+  }
+  return written;
+}
+
+async function remove(server, db, rows) {
+  for (let i = 0; i < rows.length; i += 1000) {
+    await bulk(server, db, rows.slice(i, i + 1000).map(({ id, rev }) => ({ _id: id, _rev: rev, _deleted: true })));
+  }
+}
+
+/// Writes of new documents by several clients for a time, with compactions one after the other or without.
+async function writesFor(server, compacts, prefix) {
+  const end = Date.now() + 1000 * number('seconds');
+  const times = [];
+  let compactions = 0;
+  const compactor = async () => {
+    for (; compacts && Date.now() < end; ++compactions) await compact(server, 'latency');
+  };
+  const writer = async (client) => {
+    for (let n = 0; Date.now() < end; ++n) {
+      const begun = performance.now();
+      expectStatus(await server.put(`/latency/${prefix}-${client}-${n}`, { text: 'x'.repeat(300) }), 201);
+      times.push(performance.now() - begun);
+    }
+  };
+  await Promise.all([compactor(), ...Array.from({ length: number('clients') }, (_, client) => writer(client))]);
+  times.sort((a, b) => a - b);
+  const at = (share) => times[Math.min(times.length - 1, Math.floor(share * times.length))].toFixed(1);
+  return [(times.length / number('seconds')).toFixed(0), at(0.5), at(0.99), at(1), compactions];
+}
+
+async function latency(server) {
+  expectStatus(await server.put('/latency'), 201);
+  const rows = await fill(server, 'latency', number('documents', 100_000), (n) => ({
+    _id: `first-${String(n).padStart(8, '0')}`, text: 'x'.repeat(1000),
+  }));
+  await remove(server, 'latency', rows.filter((_, n) => n % 2 > 0));
+  head('run', 'compaction', 'PUT/s', 'p50, ms', 'p99, ms', 'longest, ms', 'compactions');
+  for (let run = 1; run <= 3; ++run) {
+    for (const compacts of [false, true]) {
+      table([run, compacts ? 'yes' : 'no', ...await writesFor(server, compacts, `${run}-${compacts}`)]);
+    }
+  }
+}
+
+async function indexes(server) {
+  const db = 'indexes';
+  expectStatus(await server.put(`/${db}`), 201);
+  const design = {
+    views: { by_n: { map: 'function (doc) { emit(doc.n, doc.text); }' } },
+    indexes: { texts: { index: 'function (doc) { index("default", doc.text, { store: true }); }' } },
+  };
+  expectStatus(await server.put(`/${db}/_design/all`, design), 201);
+  expectStatus(await server.post(`/${db}/_index`, { index: { fields: ['n', 'text'] }, ddoc: 'global', name: 'n' }), 200);
+  const words = ['red', 'green', 'blue', 'kettle', 'mixer', 'scales', 'bright', 'kitchen'];
+  const row = async (name) => {
+    expectStatus(await server.get(`/${db}/_design/all/_view/by_n?limit=0`), 200);
+    expectStatus(await server.post(`/${db}/_find`, { selector: { n: { $gte: 0 } }, fields: ['n'], limit: 1 }), 200);
+    expectStatus(await server.get(`/${db}/_design/all/_search/texts?q=red&limit=1`), 200);
+    const view = expectStatus(await server.get(`/${db}/_design/all/_info`), 200).view_index.sizes;
+    const search = expectStatus(await server.get(`/${db}/_design/all/_search_info/texts`), 200).search_index;
+    table([name, ...[view.file, view.active, view.external, search.disk_size, onDisk(server)].map(megabytes)]);
+  };
+  head('step', 'view: file, MB', 'active', 'external', 'search: file, MB', 'all LMDB files, MB');
+  const rows = await fill(server, db, number('documents', 10_000), (n) => ({
+    _id: `d-${String(n).padStart(8, '0')}`, n, text: Array.from({ length: 50 }, (_, k) => words[(7 * n + k) % 8]).join(' '),
+  }));
+  await row('written');
+  await remove(server, db, rows.filter((_, n) => n % 20 > 0));
+  await row('19 of 20 deleted');
+  for (const target of ['_compact', '_compact/all', '_compact/global']) {
+    expectStatus(await server.post(`/${db}/${target}`, {}), 202);
+    await eventually(async () => (await server.get(`/${db}`)).body.compact_running === false, 600_000);
+    await row(target);
+  }
+}
+
 if (what === 'replaced') {
   await replaced();
 } else {
-  const programs = { rounds, ttl: (server) => rounds(server, true), histories, steady };
+  const programs = { rounds, ttl: (server) => rounds(server, true), histories, steady, latency, indexes };
   if (!(what in programs)) throw new Error(`space.mjs ${Object.keys(programs).join('|')}|replaced`);
-  const server = await Server.start();
+  const compaction = options.compaction ?? (what === 'steady' ? 'automatic' : 'manual');
+  const server = await Server.start({ config: `[storage]\ncompaction = "${compaction}"\n` });
   try {
     await programs[what](server);
   } finally {
