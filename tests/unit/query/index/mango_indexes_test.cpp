@@ -268,6 +268,61 @@ TEST_CASE("the files of a dropped global index go, also when it was dropped by a
   CHECK(index_folders(fixture) == 0);
 }
 
+TEST_CASE("a global index that is compacted while documents are written has the entries of all documents") {
+  FindFixture fixture;
+  std::mt19937 random(21);
+  edit(fixture, random, "", 300);
+  fixture.create_index(R"({"index":{"fields":["a","b"]},"ddoc":"g"})");
+  fixture.wait_for_indexes();
+  for (int round = 1; round <= 5; ++round) {
+    REQUIRE(fixture.database->compact_indexes("_design/g"));
+    do {
+      edit(fixture, random, "", 30);
+    } while (fixture.database->is_compacting("_design/g"));
+    const auto view = view_of(fixture, "g");
+    wait_until_current(fixture, view);
+    CHECK(rows_of(fixture, view) == expected_rows(fixture, view));
+    const auto totals = fixture.database->engine().compactions().totals();
+    CHECK(totals.completed == static_cast<std::uint64_t>(round));
+    CHECK(totals.failed == 0);
+  }
+  REQUIRE(fixture.database->compact_indexes("_design/other"));
+  CHECK_FALSE(fixture.database->is_compacting());
+}
+
+TEST_CASE("a compaction of the database includes its global indexes, also those that no query has used yet") {
+  FindFixture fixture({true, 2});
+  EngineFixture::put(*fixture.database, "p:1", R"({"a":1})");
+  fixture.create_index(R"({"index":{"fields":["a"]},"ddoc":"g","partitioned":false})");
+  fixture.create_index(R"({"index":{"fields":["a"]},"ddoc":"same","partitioned":false})");
+  fixture.create_index(R"({"index":{"fields":["a"]},"ddoc":"local"})");
+  fixture.wait_for_indexes();
+  fixture.restart();
+  REQUIRE(fixture.database->compact());
+  const auto deadline = std::chrono::steady_clock::now() + octavo::tests::patiently(std::chrono::seconds(20));
+  while (fixture.database->is_compacting() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  // Two physical partitions, and one index that two design documents define.
+  CHECK(fixture.database->engine().compactions().totals().completed == 3);
+  const auto view = view_of(fixture, "g");
+  CHECK(rows_of(fixture, view) == expected_rows(fixture, view));
+}
+
+TEST_CASE("a clean-up removes folders of global indexes that nothing defines, and no others") {
+  FindFixture fixture;
+  EngineFixture::put(*fixture.database, "1", R"({"a":1})");
+  fixture.create_index(R"({"index":{"fields":["a"]},"ddoc":"g"})");
+  fixture.wait_for_indexes();
+  std::filesystem::create_directories(fixture.database->folder() / "index-old");
+  // What the beginning of a build has there.
+  const auto view = view_of(fixture, "g");
+  const auto draft = fixture.database->folder() / ("index-" + view.definition->identity + ".new");
+  std::filesystem::create_directories(draft);
+  REQUIRE(fixture.services().clean_up());
+  CHECK_FALSE(std::filesystem::exists(fixture.database->folder() / "index-old"));
+  CHECK(std::filesystem::exists(draft));
+  CHECK(rows_of(fixture, view) == expected_rows(fixture, view));
+}
+
 TEST_CASE("building a large global index sorts on disk and keeps every entry") {
   octavo::tests::TemporaryFolder folder;
   SortedRuns runs(folder.path(), 4096);
