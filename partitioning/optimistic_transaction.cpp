@@ -198,7 +198,8 @@ Expected<void> OptimisticTransaction::reads_all() {
   if (standing_) return {};
   OCTAVO_TRY(const auto snapshot, database_->snapshot(partition_id_));
   OCTAVO_TRY(const std::uint64_t purges, snapshot.purge_count());
-  standing_ = Standing{snapshot.last_change(partition_key_), purges};
+  OCTAVO_TRY(const storage::Sequence last_change, snapshot.last_change(partition_key_));
+  standing_ = Standing{last_change, purges};
   return {};
 }
 
@@ -242,7 +243,8 @@ Expected<bool> OptimisticTransaction::still_holds() {
   OCTAVO_TRY(const auto snapshot, database_->snapshot(partition_id_));
   if (standing_) {
     OCTAVO_TRY(const std::uint64_t purges, snapshot.purge_count());
-    stale_ = Standing{snapshot.last_change(partition_key_), purges} != *standing_;
+    OCTAVO_TRY(const storage::Sequence last_change, snapshot.last_change(partition_key_));
+    stale_ = Standing{last_change, purges} != *standing_;
   }
   for (auto read = reads_.begin(); !stale_ && read != reads_.end(); ++read) {
     OCTAVO_TRY(const auto document, snapshot.find(read->first));
@@ -258,8 +260,8 @@ Expected<bool> OptimisticTransaction::commit_on_writer(storage::PartitionTransac
   sequence_ = 0;
   write_charge_ = 0;
   if (standing_) {
-    const Standing now{transaction.last_change(partition_key_), transaction.purge_count()};
-    if (now != *standing_) return false;
+    OCTAVO_TRY(const storage::Sequence last_change, transaction.last_change(partition_key_));
+    if (Standing{last_change, transaction.purge_count()} != *standing_) return false;
   }
   for (const auto& [id, before] : reads_) {
     OCTAVO_TRY(const auto document, transaction.find(id));

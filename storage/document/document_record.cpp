@@ -4,7 +4,6 @@
 
 #include "base/assert.h"
 #include "base/byte_codec.h"
-#include "base/fnv.h"
 
 namespace octavo::storage {
 namespace {
@@ -20,19 +19,8 @@ constexpr std::uint8_t half_hash_flag = 16;
 constexpr std::uint8_t head_known =
     head_mark | deleted_flag | has_ancestry_flag | has_conflicts_flag | text_hash_flag | half_hash_flag;
 constexpr std::uint64_t modified_s_max = (std::uint64_t{1} << 48) - 1;
-constexpr char statistics_row = '\0';
-constexpr char feed_row = '\1';
-constexpr char unique_row = '\2';
-constexpr std::size_t unique_digest_bytes = 16;
 /// No database gets there; a damaged row beyond it would leave no sequences for further changes.
 constexpr Sequence last_sequence_max = std::numeric_limits<std::int64_t>::max();
-
-/// Only spreads partitions over prefixes; it never decides where a document is stored.
-std::string partition_prefix(std::string_view partition_key) {
-  std::string prefix;
-  append_key_u64(prefix, fnv1a_64(partition_key));
-  return prefix;
-}
 
 std::unexpected<Error> damaged(std::string_view what) {
   return fail(ErrorCode::corrupted, "A stored " + std::string(what) + " is damaged.");
@@ -155,11 +143,16 @@ void encode_statistics(std::string& out, const DocumentStatistics& statistics) {
 
 Expected<DocumentStatistics> decode_statistics(std::string_view record) {
   ByteReader reader(record);
+  const DocumentStatistics statistics = read_statistics(reader);
+  if (!reader.ok()) return damaged("statistics row");
+  return statistics;
+}
+
+DocumentStatistics read_statistics(ByteReader& reader) {
   DocumentStatistics statistics;
   statistics.document_count = reader.varint();
   statistics.deleted_count = reader.varint();
   statistics.external_bytes = reader.varint();
-  if (!reader.ok()) return damaged("statistics row");
   return statistics;
 }
 
@@ -188,49 +181,9 @@ std::string leaf_key(std::string_view document_id, const Revision& revision) {
   return key;
 }
 
-std::string partition_statistics_key(std::string_view partition_key) {
-  std::string key = partition_prefix(partition_key);
-  key.push_back(statistics_row);
-  key.append(partition_key);
-  return key;
-}
-
-std::optional<std::string_view> partition_of_statistics(std::string_view key) {
-  if (key.size() <= sizeof(std::uint64_t) || key[sizeof(std::uint64_t)] != statistics_row) return std::nullopt;
-  return key.substr(sizeof(std::uint64_t) + 1);
-}
-
-std::string partition_feed_prefix(std::string_view partition_key) {
-  std::string prefix = partition_prefix(partition_key);
-  prefix.push_back(feed_row);
-  return prefix;
-}
-
-std::string partition_unique_key(std::string_view partition_key, std::string_view digest) {
-  OCTAVO_ASSERT(digest.size() == unique_digest_bytes);
-  std::string key = partition_prefix(partition_key);
-  key.push_back(unique_row);
-  key.append(digest);
-  return key;
-}
-
-bool is_unique_key_row(std::string_view key) {
-  return key.size() > sizeof(std::uint64_t) && key[sizeof(std::uint64_t)] == unique_row;
-}
-
 bool in_logical_partition(std::string_view document_id, std::string_view partition_key) {
   return document_id.size() > partition_key.size() && document_id[partition_key.size()] == ':' &&
          document_id.starts_with(partition_key);
-}
-
-Sequence last_change_in(const Transaction& transaction, Tree partitions, std::string_view partition_key) {
-  const std::string prefix = partition_feed_prefix(partition_key);
-  std::string key = prefix;
-  append_key_u64(key, std::numeric_limits<Sequence>::max());
-  Cursor cursor(transaction, partitions);
-  const auto last = cursor.seek_back(key);
-  if (!last || !last->key.starts_with(prefix)) return 0;
-  return read_key_u64(last->key.substr(prefix.size()));
 }
 
 }  // namespace octavo::storage

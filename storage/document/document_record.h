@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,7 +19,8 @@ namespace octavo::storage {
 ///               expiry schedule (ExpirySchedule)
 ///   documents   document id                        → document record, of a live document (format 1: of any)
 ///   feed        sequence:u64be                     → feed record
-///   partitions  hash:u64be 00 partition key        → statistics record
+///   partitions  in format 1 of the data folder only, instead of `logical`:
+///               hash:u64be 00 partition key        → statistics record
 ///               hash:u64be 01 sequence:u64be       → (empty)        the feed of a logical partition
 ///               hash:u64be 02 digest[16]           → document id    a unique key (UniqueKeys)
 ///   revisions   document id                        → revision tree, in format 1 of the data folder only
@@ -30,9 +30,9 @@ namespace octavo::storage {
 ///   tombstones  document id                        → document record, of a deleted document
 ///   replaced    sequence:u64be                     → body of the revision that the edit replaced (replaced_log)
 ///   histories   rows of documents' histories (history)
+///   logical     rows of logical partitions: statistics, feeds, unique keys (logical_rows)
 ///
-/// `hash` is the partition key's FNV-1a with 64 bits. The rows of a logical partition are adjacent, so that a write
-/// touches one page for its statistics and its feed.
+/// `hash` is the partition key's FNV-1a with 64 bits.
 enum class PartitionTree : std::size_t {
   meta,
   documents,
@@ -44,13 +44,14 @@ enum class PartitionTree : std::size_t {
   index,
   tombstones,
   replaced,
-  histories
+  histories,
+  logical
 };
-inline constexpr std::size_t partition_tree_count = 11;
+inline constexpr std::size_t partition_tree_count = 12;
 /// The trees' names in the store.
 inline constexpr std::array<std::string_view, partition_tree_count> partition_tree_names{
     "meta",  "documents", "feed",       "partitions", "revisions", "leaves",
-    "local", "index",     "tombstones", "replaced",   "histories"};
+    "local", "index",     "tombstones", "replaced",   "histories", "logical"};
 
 /// Format (revision in a record):
 ///   revision := generation:varint hash      flags of the record tell the hash's form: text or digest, or half
@@ -81,6 +82,8 @@ Expected<FeedRow> decode_feed_row(std::string_view key, std::string_view record)
 ///   statistics record := document_count:varint deleted_count:varint external_bytes:varint
 void encode_statistics(std::string& out, const DocumentStatistics& statistics);
 Expected<DocumentStatistics> decode_statistics(std::string_view record);
+/// What follows them is left. The reader tells whether the bytes were damaged.
+DocumentStatistics read_statistics(ByteReader& reader);
 
 /// Numbers of a physical partition, in one row that is written with each group.
 struct PartitionCounters {
@@ -95,19 +98,6 @@ Expected<PartitionCounters> decode_counters(std::string_view record);
 inline constexpr std::string_view counters_key = "counters";
 
 std::string leaf_key(std::string_view document_id, const Revision& revision);
-/// Key of a logical partition's statistics in the partitions tree.
-std::string partition_statistics_key(std::string_view partition_key);
-/// The logical partition whose statistics have this key; nullopt: it is another kind of row.
-std::optional<std::string_view> partition_of_statistics(std::string_view key);
-/// Key of the row that names the document with these unique values of a logical partition; `digest` has 16 bytes.
-std::string partition_unique_key(std::string_view partition_key, std::string_view digest);
-bool is_unique_key_row(std::string_view key);
-/// Common prefix of the keys of a logical partition's feed; a sequence follows it. Two logical partitions may share it,
-/// and the rows name no partition, so readers must check the id in the feed row.
-std::string partition_feed_prefix(std::string_view partition_key);
 bool in_logical_partition(std::string_view document_id, std::string_view partition_key);
-/// Sequence of the last change in a logical partition; 0: none. For detecting changes since an earlier call; a logical
-/// partition with the same hash counts as the same one. Throws as Cursor does.
-Sequence last_change_in(const Transaction& transaction, Tree partitions, std::string_view partition_key);
 
 }  // namespace octavo::storage

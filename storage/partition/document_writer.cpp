@@ -58,28 +58,30 @@ Expected<DocumentWriter::Before> DocumentWriter::load(std::string_view id) {
   return before;
 }
 
-Expected<DocumentStatistics*> DocumentWriter::statistics_of(std::string_view partition_key) {
+Expected<logical_rows::Partition*> DocumentWriter::logical_partition(std::string_view partition_key) {
   OCTAVO_ASSERT(!partition_key.empty());
   auto known = partitions_.find(partition_key);
   if (known == partitions_.end()) {
-    DocumentStatistics statistics;
-    OCTAVO_TRY(const auto record,
-               long_key::get(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key)));
-    if (record) {
-      OCTAVO_TRY(statistics, decode_statistics(*record));
-    }
-    known = partitions_.emplace(std::string(partition_key), statistics).first;
+    OCTAVO_TRY(auto partition, logical_rows::load(transaction_, logical_trees(), partition_key));
+    known = partitions_.emplace(std::string(partition_key), std::move(partition)).first;
   }
   if (former_partitions_ && !former_partitions_->contains(partition_key)) former_partitions_->insert(*known);
   return &known->second;
 }
 
+Expected<Sequence> DocumentWriter::last_change(std::string_view partition_key) const {
+  const auto known = partitions_.find(partition_key);
+  if (known == partitions_.end()) return logical_rows::last_change(transaction_, logical_trees(), partition_key);
+  return logical_rows::last_change(transaction_, logical_trees(), partition_key, known->second);
+}
+
 Expected<Refusal> DocumentWriter::check_quota(const DocumentWrite& write, const Before& before) {
   if (write.partition_key.empty() || write.deleted) return std::nullopt;
-  OCTAVO_TRY(const DocumentStatistics* statistics, statistics_of(write.partition_key));
+  OCTAVO_TRY(const logical_rows::Partition* partition, logical_partition(write.partition_key));
+  const std::uint64_t stored_bytes = partition->record.statistics.external_bytes;
   const std::uint64_t old_bytes = before.exists ? before.document.body.size() : 0;
   if (write.body.size() > old_bytes &&
-      statistics->external_bytes + write.body.size() - old_bytes > environment_.logical_partition_bytes_max) {
+      stored_bytes + write.body.size() - old_bytes > environment_.logical_partition_bytes_max) {
     return Refusal(Error{ErrorCode::partition_full,
                          "Partition key reached maximum size of " +
                              size_text(environment_.logical_partition_bytes_max) +
@@ -107,14 +109,14 @@ Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body
     OCTAVO_TRY(kept, body());
     return kept;
   }));
-  const StatisticsByKey former = *std::exchange(former_partitions_, std::nullopt);
+  const PartitionsByKey former = *std::exchange(former_partitions_, std::nullopt);
   if (kept) return {};
   // Sequences that were allocated are not used again, not even after a restart.
   const Sequence last = counters_.last_sequence;
   counters_ = counters;
   counters_.last_sequence = last;
   replaced_.cut(replaced);
-  for (const auto& [partition_key, statistics] : former) partitions_[partition_key] = statistics;
+  for (const auto& [partition_key, partition] : former) partitions_[partition_key] = partition;
   design_documents_changed_ = design_documents_changed;
   return {};
 }
@@ -124,8 +126,8 @@ Expected<Refusal> DocumentWriter::check_unique(const DocumentWrite& write) {
   if (environment_.unique_keys == nullptr || write.deleted || write.partition_key.empty()) return std::nullopt;
   for (const std::string& digest : environment_.unique_keys->digests(write.body)) {
     OCTAVO_TRY(const auto owner,
-               transaction_.get(tree(PartitionTree::partitions), partition_unique_key(write.partition_key, digest)));
-    if (!owner || *owner == write.id || !in_logical_partition(*owner, write.partition_key)) continue;
+               logical_rows::unique_owner(transaction_, logical_trees(), write.partition_key, digest));
+    if (!owner || *owner == write.id) continue;
     const std::string owner_id(*owner);
     OCTAVO_TRY(const auto document, find(owner_id));
     if (document && !document->deleted) {
@@ -137,21 +139,18 @@ Expected<Refusal> DocumentWriter::check_unique(const DocumentWrite& write) {
 
 Expected<void> DocumentWriter::move_unique(const DocumentChange& change, bool expired) {
   if (environment_.unique_keys == nullptr || change.partition_key.empty()) return {};
-  const Tree partitions = tree(PartitionTree::partitions);
+  const logical_rows::Trees trees = logical_trees();
   std::vector<std::string> before;
   std::vector<std::string> after;
   if (change.before) before = environment_.unique_keys->digests(*change.before);
   if (change.after) after = environment_.unique_keys->digests(*change.after);
   for (const std::string& digest : before) {
     if (std::ranges::find(after, digest) != after.end()) continue;
-    const std::string key = partition_unique_key(change.partition_key, digest);
-    OCTAVO_TRY(const auto owner, transaction_.get(partitions, key));
-    if (owner && *owner == change.id) OCTAVO_TRY_VOID(transaction_.erase(partitions, key));
+    OCTAVO_TRY_VOID(logical_rows::release_unique(transaction_, trees, change.partition_key, digest, change.id));
   }
   for (const std::string& digest : after) {
     if (!expired && std::ranges::find(before, digest) != before.end()) continue;
-    const std::string key = partition_unique_key(change.partition_key, digest);
-    OCTAVO_TRY_VOID(transaction_.put(partitions, key, change.id));
+    OCTAVO_TRY_VOID(logical_rows::take_unique(transaction_, trees, change.partition_key, digest, change.id));
   }
   return {};
 }
@@ -193,11 +192,16 @@ Expected<std::string_view> DocumentWriter::place_leaf_bodies(std::string_view id
 
 Expected<void> DocumentWriter::move_in_feed(std::string_view partition_key, const Before& before, const FeedRow* row) {
   std::string key;
+  logical_rows::Partition* partition = nullptr;
+  if (!partition_key.empty()) {
+    OCTAVO_TRY(partition, logical_partition(partition_key));
+  }
   if (before.exists) {
     append_key_u64(key, before.document.sequence);
     OCTAVO_TRY_VOID(transaction_.erase(tree(PartitionTree::feed), key));
-    if (!partition_key.empty()) {
-      OCTAVO_TRY_VOID(transaction_.erase(tree(PartitionTree::partitions), partition_feed_prefix(partition_key) + key));
+    if (partition != nullptr) {
+      OCTAVO_TRY_VOID(
+          logical_rows::remove(transaction_, logical_trees(), partition_key, *partition, before.document.sequence));
     }
   }
   if (row == nullptr) return {};
@@ -206,10 +210,8 @@ Expected<void> DocumentWriter::move_in_feed(std::string_view partition_key, cons
   record_.clear();
   encode_feed_row(record_, *row);
   OCTAVO_TRY_VOID(transaction_.append(tree(PartitionTree::feed), key, record_));
-  if (!partition_key.empty()) {
-    OCTAVO_TRY_VOID(transaction_.put(tree(PartitionTree::partitions), partition_feed_prefix(partition_key) + key, {}));
-  }
-  return {};
+  if (partition == nullptr) return {};
+  return logical_rows::add(transaction_, logical_trees(), partition_key, *partition, row->sequence);
 }
 
 Expected<void> DocumentWriter::count(std::string_view id, std::string_view partition_key, const Before& before,
@@ -227,8 +229,8 @@ Expected<void> DocumentWriter::count(std::string_view id, std::string_view parti
   };
   adjust(counters_.documents);
   if (!partition_key.empty()) {
-    OCTAVO_TRY(DocumentStatistics * statistics, statistics_of(partition_key));
-    adjust(*statistics);
+    OCTAVO_TRY(logical_rows::Partition * partition, logical_partition(partition_key));
+    adjust(partition->record.statistics);
   }
   return {};
 }
@@ -321,8 +323,8 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
   index_rows_ = static_cast<std::uint32_t>(transaction_.writes() - writes_before);
   if (environment_.observer != nullptr && (change.before || change.after)) {
     if (!partition_key.empty()) {
-      OCTAVO_TRY(const DocumentStatistics* statistics, statistics_of(partition_key));
-      change.partition_documents = statistics->document_count;
+      OCTAVO_TRY(const logical_rows::Partition* partition, logical_partition(partition_key));
+      change.partition_documents = partition->record.statistics.document_count;
     }
     OCTAVO_TRY(const std::uint32_t rows,
                environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
@@ -347,16 +349,9 @@ Expected<std::uint64_t> DocumentWriter::apply_local(const LocalDocumentWrite& wr
 }
 
 Expected<void> DocumentWriter::finish() {
-  for (const auto& [partition_key, statistics] : partitions_) {
-    if (statistics.document_count == 0 && statistics.deleted_count == 0) {
-      OCTAVO_TRY_VOID(
-          long_key::erase(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key)));
-      continue;
-    }
-    record_.clear();
-    encode_statistics(record_, statistics);
-    OCTAVO_TRY_VOID(
-        long_key::put(transaction_, tree(PartitionTree::partitions), partition_statistics_key(partition_key), record_));
+  std::size_t former_rows_left = logical_rows::former_rows_per_group;
+  for (auto& [partition_key, partition] : partitions_) {
+    OCTAVO_TRY_VOID(logical_rows::store(transaction_, logical_trees(), partition_key, partition, former_rows_left));
   }
   OCTAVO_TRY_VOID(replaced_.finish(environment_.replaced, environment_.now_s, counters_.documents.external_bytes));
   if (environment_.expiry.rule() != nullptr) {

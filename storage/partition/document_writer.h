@@ -17,6 +17,7 @@
 #include "storage/document/document_rows.h"
 #include "storage/document/expiry.h"
 #include "storage/document/history.h"
+#include "storage/document/logical_rows.h"
 #include "storage/document/revision_tree.h"
 #include "storage/document/sequence_allocator.h"
 #include "storage/lmdb/store.h"
@@ -63,9 +64,8 @@ class DocumentWriter {
   /// The winner as this transaction sees it, including its own edits. Views live until the next edit.
   Expected<std::optional<DocumentView>> find(std::string_view id) const;
   std::int64_t now_s() const { return environment_.now_s; }
-  Sequence last_change(std::string_view partition_key) const {
-    return last_change_in(transaction_, tree(PartitionTree::partitions), partition_key);
-  }
+  /// See logical_rows::last_change. Throws as Cursor does.
+  Expected<Sequence> last_change(std::string_view partition_key) const;
   std::uint64_t purge_count() const { return counters_.purge_count; }
   /// Runs `body`; unless it returns true, all its edits are undone and the writer is in its former state.
   Expected<void> all_or_nothing(FunctionRef<Expected<bool>()> body);
@@ -77,7 +77,7 @@ class DocumentWriter {
   Expected<void> adopt(const DocumentCopy& copy);
   /// Takes over the counters of the other partition, whose feed is adopted completely.
   void adopt_counters(Sequence last_sequence, std::uint64_t purge_count);
-  /// Writes counters and statistics. Must be the last call before the commit.
+  /// Writes counters and records of logical partitions. Must be the last call before the commit.
   Expected<void> finish();
 
   bool design_documents_changed() const { return design_documents_changed_; }
@@ -94,6 +94,9 @@ class DocumentWriter {
 
   Tree tree(PartitionTree name) const { return environment_.trees.tree(static_cast<std::size_t>(name)); }
   history::Trees history_trees() const { return {tree(PartitionTree::histories), tree(PartitionTree::revisions)}; }
+  logical_rows::Trees logical_trees() const {
+    return {tree(PartitionTree::logical), tree(PartitionTree::feed), tree(PartitionTree::partitions)};
+  }
   Expected<Before> load(std::string_view id);
   /// Its cost grows with the length of the history: for edits that do more than extend the winner.
   Expected<void> read_tree(Before& before) const;
@@ -103,7 +106,7 @@ class DocumentWriter {
   Expected<Refusal> check_unique(const DocumentWrite& write);
   /// `expired`: the document had expired, so others may have taken, and given back, its former values.
   Expected<void> move_unique(const DocumentChange& change, bool expired);
-  Expected<DocumentStatistics*> statistics_of(std::string_view partition_key);
+  Expected<logical_rows::Partition*> logical_partition(std::string_view partition_key);
   /// Writes the rows of the history; leaves what belongs into the document's record in ancestry_.
   Expected<void> store_history(std::string_view id, const Before& before, const RevisionTree& after,
                                std::span<const Revision> growth);
@@ -131,10 +134,10 @@ class DocumentWriter {
   DocumentRows rows_;
   replaced_log::Writer replaced_;
   PartitionCounters counters_;
-  using StatisticsByKey = std::map<std::string, DocumentStatistics, std::less<>>;
-  StatisticsByKey partitions_;
-  /// Inside all_or_nothing: former statistics of the logical partitions that it has touched.
-  std::optional<StatisticsByKey> former_partitions_;
+  using PartitionsByKey = std::map<std::string, logical_rows::Partition, std::less<>>;
+  PartitionsByKey partitions_;
+  /// Inside all_or_nothing: the former state of the logical partitions that it has touched.
+  std::optional<PartitionsByKey> former_partitions_;
   bool design_documents_changed_ = false;
   std::string record_;            ///< scratch, reused
   std::string ancestry_;          ///< scratch, reused

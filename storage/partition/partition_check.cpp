@@ -1,6 +1,8 @@
 #include "storage/partition/partition_check.h"
 
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +12,7 @@
 #include "storage/document/document_rows.h"
 #include "storage/document/expiry_schedule.h"
 #include "storage/document/history.h"
+#include "storage/document/logical_rows.h"
 #include "storage/lmdb/long_key_tree.h"
 #include "storage/logs/replaced_log.h"
 #include "storage/logs/version_log.h"
@@ -34,7 +37,7 @@ class PartitionChecker {
     check_documents(PartitionTree::documents, "documents");
     check_documents(PartitionTree::tombstones, "tombstones");
     check_feed();
-    check_partition_feed();
+    check_logical_partitions();
     check_strays(PartitionTree::revisions, "revisions", tree_rows_seen_);
     check_strays(PartitionTree::histories, "histories", history_rows_seen_);
     check_strays(PartitionTree::leaves, "leaves", leaves_seen_);
@@ -217,36 +220,123 @@ class PartitionChecker {
     }
   }
 
-  void check_partition_feed() {
-    // One row of statistics for each logical partition, and one of its feed for each of its documents.
-    std::uint64_t expected = counted_partitions_.size();
+  void check_logical_partitions() {
+    check_logical_rows();
+    check_former_rows();
+    // One record for each logical partition, and one sequence for each of its documents.
+    std::uint64_t expected = 0;
     for (const auto& [key, statistics] : counted_partitions_) {
-      expected += statistics.document_count + statistics.deleted_count;
+      const std::uint64_t documents = statistics.document_count + statistics.deleted_count;
+      expected += documents;
+      if (damaged_names_.contains(logical_name(key))) continue;
       std::uint64_t found = 0;
       auto cursor = snapshot_.feed_of(key);
       for (auto row = cursor.seek(1); row; row = cursor.next()) ++found;
-      if (found != statistics.document_count + statistics.deleted_count) {
-        report_.add(fmt::format("partitions '{}': {} rows of its feed for {} documents", key, found,
-                                statistics.document_count + statistics.deleted_count));
+      if (found != documents) {
+        report_.add(fmt::format("logical '{}': {} rows of its feed for {} documents", key, found, documents));
       }
     }
-    expected += check_unique_keys();
-    const std::uint64_t rows = count_rows(transaction_, tree(PartitionTree::partitions));
-    if (rows != expected) report_.add(fmt::format("partitions: {} rows, there should be {}", rows, expected));
+    if (logical_records_ != counted_partitions_.size()) {
+      report_.add(
+          fmt::format("logical: {} records for {} logical partitions", logical_records_, counted_partitions_.size()));
+    }
+    if (logical_sequences_ != expected) {
+      report_.add(fmt::format("logical: {} sequences for {} documents", logical_sequences_, expected));
+    }
   }
 
-  std::uint64_t check_unique_keys() {
-    std::uint64_t rows = 0;
-    Cursor cursor(transaction_, tree(PartitionTree::partitions));
+  /// The rows of one logical partition, as far as they were read.
+  struct LogicalRows {
+    std::string name;
+    std::string key;  ///< for people
+    bool has_record = false;
+    std::optional<Sequence> end;  ///< chunks are below it
+    Sequence last = 0;            ///< of the chunks
+  };
+
+  void check_logical_rows() {
+    LogicalRows rows;
+    Cursor cursor(transaction_, tree(PartitionTree::logical));
     for (auto row = cursor.first(); row; row = cursor.next()) {
-      if (!is_unique_key_row(row->key)) continue;
-      ++rows;
-      const auto owner = snapshot_.find(row->value);
-      if (!owner || !*owner || (*owner)->deleted) {
-        report_.add(fmt::format("partitions: a unique key belongs to '{}', which does not exist", row->value));
+      const auto row_key = parse_logical_row_key(row->key);
+      if (!row_key) {
+        report_.add("logical: the key of a row is damaged");
+        continue;
+      }
+      if (row_key->name != rows.name) {
+        rows = {};
+        rows.name = row_key->name;
+        rows.key = rows.name.substr(0, rows.name.size() - 1);
+      }
+      switch (row_key->kind) {
+        case LogicalRowKey::Kind::record:
+          check_logical_record(rows, row->value);
+          break;
+        case LogicalRowKey::Kind::chunk:
+          check_feed_chunk(rows, row_key->first, row->value);
+          break;
+        case LogicalRowKey::Kind::unique_key:
+          check_unique_key(row->value);
+      }
+      const bool other_rows = row_key->kind != LogicalRowKey::Kind::unique_key;
+      if (other_rows && !rows.has_record) {
+        report_.add(fmt::format("logical '{}': there is no record", rows.key));
       }
     }
-    return rows;
+  }
+
+  void check_logical_record(LogicalRows& rows, std::string_view value) {
+    rows.has_record = true;
+    ++logical_records_;
+    const auto record = decode_logical_record(rows.name, value);
+    const auto key = key_of_logical_record(rows.name, value);
+    if (!record || !key || logical_name(*key) != rows.name) {
+      damaged_names_.insert(rows.name);
+      report_.add(fmt::format("logical '{}': the record is damaged", rows.key));
+      return;
+    }
+    rows.key = *key;
+    logical_sequences_ += record->newest.size();
+    if (!record->newest.empty()) rows.end = record->newest.front();
+    if (record->newest.size() > logical_rows::newest_max) {
+      report_.add(fmt::format("logical '{}': {} sequences in the record", rows.key, record->newest.size()));
+    }
+  }
+
+  void check_feed_chunk(LogicalRows& rows, Sequence first, std::string_view value) {
+    const auto chunk = decode_feed_chunk(first, value);
+    if (!chunk || chunk->sequences.empty()) {
+      damaged_names_.insert(rows.name);
+      report_.add(fmt::format("logical '{}': the chunk {} is damaged", rows.key, first));
+      return;
+    }
+    logical_sequences_ += chunk->sequences.size();
+    if (chunk->sequences.size() > logical_rows::chunk_max) {
+      report_.add(fmt::format("logical '{}': {} sequences in the chunk {}", rows.key, chunk->sequences.size(), first));
+    }
+    if (first <= rows.last || (rows.end && chunk->sequences.back() >= *rows.end)) {
+      report_.add(fmt::format("logical '{}': the chunk {} overlaps another one", rows.key, first));
+    }
+    rows.last = chunk->sequences.back();
+  }
+
+  void check_unique_key(std::string_view id) {
+    const auto owner = snapshot_.find(id);
+    if (!owner || !*owner || (*owner)->deleted) {
+      report_.add(fmt::format("logical: a unique key belongs to '{}', which does not exist", id));
+    }
+  }
+
+  // Rows that format 1 had instead.
+  void check_former_rows() {
+    Cursor cursor(transaction_, tree(PartitionTree::partitions));
+    for (auto row = cursor.first(); row; row = cursor.next()) {
+      if (is_partition_unique_key(row->key)) {
+        check_unique_key(row->value);
+      } else {
+        ++(partition_of_statistics(row->key) ? logical_records_ : logical_sequences_);
+      }
+    }
   }
 
   void check_strays(PartitionTree name, std::string_view label, std::uint64_t expected) {
@@ -267,7 +357,7 @@ class PartitionChecker {
     }
     for (const auto& [key, counted] : counted_partitions_) {
       const auto statistics = snapshot_.statistics_of(key);
-      compare("partitions '" + key + "'", statistics ? *statistics : DocumentStatistics{}, counted);
+      compare("logical '" + key + "'", statistics ? *statistics : DocumentStatistics{}, counted);
     }
   }
 
@@ -288,6 +378,9 @@ class PartitionChecker {
   CheckReport report_;
   PartitionCounters counted_;
   std::map<std::string, DocumentStatistics> counted_partitions_;
+  std::set<std::string> damaged_names_;  ///< of logical partitions
+  std::uint64_t logical_records_ = 0;
+  std::uint64_t logical_sequences_ = 0;
   std::uint64_t tree_rows_seen_ = 0;
   std::uint64_t history_rows_seen_ = 0;
   std::uint64_t leaves_seen_ = 0;

@@ -69,8 +69,9 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
     OCTAVO_TRY_VOID(newest ? transaction_.append(tree(PartitionTree::feed), key, record_)
                            : transaction_.put(tree(PartitionTree::feed), key, record_));
     if (!copy.partition_key.empty()) {
+      OCTAVO_TRY(logical_rows::Partition * partition, logical_partition(copy.partition_key));
       OCTAVO_TRY_VOID(
-          transaction_.put(tree(PartitionTree::partitions), partition_feed_prefix(copy.partition_key) + key, {}));
+          logical_rows::insert(transaction_, logical_trees(), copy.partition_key, *partition, copy.sequence));
     }
     counters_.last_sequence = std::max(counters_.last_sequence, copy.sequence);
     if (!copy.deleted) {
@@ -83,8 +84,8 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
   OCTAVO_TRY_VOID(move_unique(change, true));
   if (environment_.observer == nullptr || (!change.before && !change.after)) return {};
   if (!copy.partition_key.empty()) {
-    OCTAVO_TRY(const DocumentStatistics* statistics, statistics_of(copy.partition_key));
-    change.partition_documents = statistics->document_count;
+    OCTAVO_TRY(const logical_rows::Partition* partition, logical_partition(copy.partition_key));
+    change.partition_documents = partition->record.statistics.document_count;
   }
   OCTAVO_TRY_VOID(environment_.observer->document_changed(transaction_, tree(PartitionTree::index), change));
   return {};

@@ -13,7 +13,7 @@ Expected<EditOutcome> PartitionTransaction::apply(const DocumentWrite& write) {
 std::int64_t PartitionTransaction::now_s() const {
   return writer_.now_s();
 }
-Sequence PartitionTransaction::last_change(std::string_view partition_key) const {
+Expected<Sequence> PartitionTransaction::last_change(std::string_view partition_key) const {
   return writer_.last_change(partition_key);
 }
 std::uint64_t PartitionTransaction::purge_count() const {

@@ -18,8 +18,8 @@ class PartitionTransaction final : public DocumentTransaction {
   Expected<std::optional<DocumentView>> find(std::string_view id) override;
   Expected<EditOutcome> apply(const DocumentWrite& write) override;
   std::int64_t now_s() const;  ///< the time stamped on the edits
-  /// See last_change_in.
-  Sequence last_change(std::string_view partition_key) const;
+  /// See logical_rows::last_change.
+  Expected<Sequence> last_change(std::string_view partition_key) const;
   /// The physical partition's purge count, including purges earlier in the same commit.
   std::uint64_t purge_count() const;
 

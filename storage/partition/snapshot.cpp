@@ -18,11 +18,22 @@ history::Trees history_trees_of(const Store& store) {
   return {tree_of(store, PartitionTree::histories), tree_of(store, PartitionTree::revisions)};
 }
 
+logical_rows::Trees logical_trees_of(const Store& store) {
+  return {tree_of(store, PartitionTree::logical), tree_of(store, PartitionTree::feed),
+          tree_of(store, PartitionTree::partitions)};
+}
+
 std::optional<DocumentView> to_document(const std::optional<KeyValue>& row) {
   if (!row) return std::nullopt;
   auto document = decode_document(row->key, row->value);
   // A damaged row ends a walk, as the end does; `octavo check` reports it.
   return document ? std::optional<DocumentView>(*document) : std::nullopt;
+}
+
+std::optional<FeedRow> to_feed_row(const std::optional<KeyValue>& row) {
+  if (!row) return std::nullopt;
+  const auto decoded = decode_feed_row(row->key, row->value);
+  return decoded ? std::optional<FeedRow>(*decoded) : std::nullopt;
 }
 
 std::optional<LocalDocumentView> to_local(const std::optional<KeyValue>& row) {
@@ -148,67 +159,56 @@ std::optional<LocalDocumentView> Snapshot::LocalDocumentCursor::next() {
   return to_local(cursor_.next());
 }
 
-Snapshot::FeedCursor::FeedCursor(const ReadTransaction& transaction, Tree feed, Tree partitions,
-                                 std::string_view partition_key)
-    : transaction_(&transaction),
-      feed_(feed),
-      cursor_(transaction, partition_key.empty() ? feed : partitions),
-      prefix_(partition_key.empty() ? std::string() : partition_feed_prefix(partition_key)),
-      partition_key_(partition_key) {}
-
-std::optional<FeedRow> Snapshot::FeedCursor::accept(std::optional<KeyValue> row, bool forward) {
-  while (row) {
-    if (prefix_.empty()) {
-      auto decoded = decode_feed_row(row->key, row->value);
-      return decoded ? std::optional<FeedRow>(*decoded) : std::nullopt;
-    }
-    if (!row->key.starts_with(prefix_)) return std::nullopt;
-    const std::string_view sequence_key = row->key.substr(prefix_.size());
-    const auto record = transaction_->get(feed_, sequence_key);
-    if (record && *record) {
-      auto decoded = decode_feed_row(sequence_key, **record);
-      if (decoded && in_logical_partition(decoded->id, partition_key_)) return *decoded;
-    }
-    // A row of another partition with the same prefix.
-    row = forward ? cursor_.next() : cursor_.previous();
+std::optional<FeedRow> Snapshot::FeedCursor::accept(std::optional<Sequence> sequence, bool forward) {
+  for (; sequence; sequence = forward ? sequences_->next() : sequences_->previous()) {
+    std::string key;
+    append_key_u64(key, *sequence);
+    const auto row = rows_.seek(key);
+    if (!row || row->key != key) continue;
+    const auto decoded = decode_feed_row(row->key, row->value);
+    // Format 1 may name a change of another logical partition.
+    if (decoded && in_logical_partition(decoded->id, partition_key_)) return *decoded;
   }
   return std::nullopt;
 }
 
 std::optional<FeedRow> Snapshot::FeedCursor::seek(Sequence at_least) {
-  std::string key = prefix_;
+  if (sequences_) return accept(sequences_->seek(at_least), true);
+  std::string key;
   append_key_u64(key, at_least);
-  return accept(cursor_.seek(key), true);
+  return to_feed_row(rows_.seek(key));
 }
 std::optional<FeedRow> Snapshot::FeedCursor::seek_back(Sequence at_most) {
-  std::string key = prefix_;
+  if (sequences_) return accept(sequences_->seek_back(at_most), false);
+  std::string key;
   append_key_u64(key, at_most);
-  return accept(cursor_.seek_back(key), false);
+  return to_feed_row(rows_.seek_back(key));
 }
 std::optional<FeedRow> Snapshot::FeedCursor::next() {
-  return accept(cursor_.next(), true);
+  return sequences_ ? accept(sequences_->next(), true) : to_feed_row(rows_.next());
 }
 std::optional<FeedRow> Snapshot::FeedCursor::previous() {
-  return accept(cursor_.previous(), false);
+  return sequences_ ? accept(sequences_->previous(), false) : to_feed_row(rows_.previous());
 }
 
 Snapshot::FeedCursor Snapshot::feed() const {
-  return feed_of({});
+  return FeedCursor(Cursor(transaction_, tree_of(*store_, PartitionTree::feed)));
 }
 Snapshot::FeedCursor Snapshot::feed_of(std::string_view partition_key) const {
-  return FeedCursor(transaction_, tree_of(*store_, PartitionTree::feed), tree_of(*store_, PartitionTree::partitions),
-                    partition_key);
+  if (partition_key.empty()) return feed();
+  return {Cursor(transaction_, tree_of(*store_, PartitionTree::feed)),
+          logical_rows::Feed(transaction_, logical_trees_of(*store_), partition_key), partition_key};
 }
 
-Sequence Snapshot::last_change(std::string_view partition_key) const {
-  return last_change_in(transaction_, tree_of(*store_, PartitionTree::partitions), partition_key);
+Expected<Sequence> Snapshot::last_change(std::string_view partition_key) const {
+  return logical_rows::last_change(transaction_, logical_trees_of(*store_), partition_key);
 }
 
 Expected<std::optional<std::string>> Snapshot::unique_owner(std::string_view partition_key,
                                                             std::string_view digest) const {
-  OCTAVO_TRY(const auto owner, transaction_.get(tree_of(*store_, PartitionTree::partitions),
-                                                partition_unique_key(partition_key, digest)));
-  if (!owner || !in_logical_partition(*owner, partition_key)) return std::nullopt;
+  OCTAVO_TRY(const auto owner,
+             logical_rows::unique_owner(transaction_, logical_trees_of(*store_), partition_key, digest));
+  if (!owner) return std::nullopt;
   OCTAVO_TRY(const auto document, find(*owner));
   if (!document || document->deleted) return std::nullopt;
   return std::string(*owner);
@@ -226,28 +226,12 @@ Expected<DocumentStatistics> Snapshot::statistics() const {
 }
 
 Expected<DocumentStatistics> Snapshot::statistics_of(std::string_view partition_key) const {
-  OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*store_, PartitionTree::partitions),
-                                              partition_statistics_key(partition_key)));
-  if (!record) return DocumentStatistics{};
-  return decode_statistics(*record);
+  return logical_rows::statistics(transaction_, logical_trees_of(*store_), partition_key);
 }
 
 Expected<void> Snapshot::for_each_partition(
     FunctionRef<void(std::string_view partition_key, const DocumentStatistics&)> visit) const {
-  LongKeyCursor cursor(transaction_, tree_of(*store_, PartitionTree::partitions));
-  for (auto row = cursor.seek({}); row;) {
-    if (const auto partition_key = partition_of_statistics(row->key)) {
-      OCTAVO_TRY(const DocumentStatistics statistics, decode_statistics(row->value));
-      visit(*partition_key, statistics);
-      row = cursor.next();
-    } else {
-      // Skips the feed and the unique keys of the partitions with this hash.
-      std::string next(row->key.substr(0, sizeof(std::uint64_t)));
-      next.push_back('\xFF');
-      row = cursor.seek(next);
-    }
-  }
-  return {};
+  return logical_rows::for_each(transaction_, logical_trees_of(*store_), visit);
 }
 
 Expected<Sequence> Snapshot::last_sequence() const {

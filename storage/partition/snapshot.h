@@ -13,6 +13,7 @@
 #include "storage/document/document.h"
 #include "storage/document/document_record.h"
 #include "storage/document/expiry.h"
+#include "storage/document/logical_rows.h"
 #include "storage/document/revision_tree.h"
 #include "storage/lmdb/long_key_tree.h"
 #include "storage/lmdb/store.h"
@@ -99,27 +100,27 @@ class Snapshot {
 
    private:
     friend class Snapshot;
-    FeedCursor(const ReadTransaction& transaction, Tree feed, Tree partitions, std::string_view partition_key);
-    std::optional<FeedRow> accept(std::optional<KeyValue> row, bool forward);
-    const ReadTransaction* transaction_;
-    Tree feed_;
-    Cursor cursor_;
-    std::string prefix_;  ///< logical partition's prefix in the partition feed; empty: whole feed
+    explicit FeedCursor(Cursor rows) : rows_(std::move(rows)) {}
+    FeedCursor(Cursor rows, logical_rows::Feed sequences, std::string_view partition_key)
+        : rows_(std::move(rows)), sequences_(std::move(sequences)), partition_key_(partition_key) {}
+    std::optional<FeedRow> accept(std::optional<Sequence> sequence, bool forward);
+    Cursor rows_;
+    std::optional<logical_rows::Feed> sequences_;  ///< of a logical partition; nullopt: whole feed
     std::string partition_key_;
   };
   FeedCursor feed() const;
   /// The feed of one logical partition; reads no other partition's rows.
   FeedCursor feed_of(std::string_view partition_key) const;
 
-  /// See last_change_in.
-  Sequence last_change(std::string_view partition_key) const;
-  /// Id of the document that has these unique values in its logical partition; see UniqueKeys.
+  /// See logical_rows::last_change. Throws as Cursor does.
+  Expected<Sequence> last_change(std::string_view partition_key) const;
+  /// Id of the live document that has these unique values in its logical partition; see UniqueKeys.
   Expected<std::optional<std::string>> unique_owner(std::string_view partition_key, std::string_view digest) const;
 
   Expected<PartitionCounters> counters() const;
   Expected<DocumentStatistics> statistics() const;
   Expected<DocumentStatistics> statistics_of(std::string_view partition_key) const;
-  /// All logical partitions, in no particular order. O(their number).
+  /// See logical_rows::for_each.
   Expected<void> for_each_partition(
       FunctionRef<void(std::string_view partition_key, const DocumentStatistics&)> visit) const;
   Expected<Sequence> last_sequence() const;

@@ -1,10 +1,12 @@
-// Records of documents, feed rows and parts of histories made of any bytes: refused, or stored the same again.
+// Records of documents and logical partitions, feed rows, and parts of histories and feeds made of any bytes: refused,
+// or stored the same again.
 #include "storage/document/document_record.h"
 
 #include <string>
 
 #include "fuzz/target.h"
 #include "storage/document/ancestry.h"
+#include "storage/document/logical_record.h"
 
 namespace {
 
@@ -52,19 +54,56 @@ void run_block(std::string_view bytes) {
   require(again && again->first == block->first && again->ancestors == block->ancestors, "the same block again");
 }
 
+/// `key`: a short one, or one of which the record has the rest.
+void run_logical_record(std::string_view key, std::string_view bytes) {
+  const std::string name = logical_name(key);
+  const auto parsed = parse_logical_row_key(name);
+  require(parsed && parsed->name == name, "the name is the key of the record");
+  const auto record = decode_logical_record(name, bytes);
+  if (!record) return;
+  std::string encoded;
+  encode_logical_record(encoded, key, *record);
+  const auto again = decode_logical_record(name, encoded);
+  require(again && again->newest == record->newest &&
+              again->statistics.document_count == record->statistics.document_count &&
+              again->statistics.deleted_count == record->statistics.deleted_count &&
+              again->statistics.external_bytes == record->statistics.external_bytes,
+          "the same record again");
+  require(key_of_logical_record(name, encoded) == key, "the same partition key");
+}
+
+void run_feed_chunk(octavo::fuzz::InputReader in) {
+  const Sequence first = in.number(4);
+  const auto chunk = decode_feed_chunk(first, in.rest());
+  if (!chunk || chunk->sequences.empty()) return;
+  std::string encoded;
+  encode_feed_chunk(encoded, *chunk);
+  const auto again = decode_feed_chunk(first, encoded);
+  require(again && again->sequences == chunk->sequences, "the same chunk again");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   octavo::fuzz::InputReader in(octavo::fuzz::text_of(data, size));
-  switch (in.byte() % 3) {
+  switch (in.byte() % 6) {
     case 0:
       run_document(in.rest());
       break;
     case 1:
       run_feed_row(in.rest());
       break;
-    default:
+    case 2:
       run_block(in.rest());
+      break;
+    case 3:
+      run_logical_record("p", in.rest());
+      break;
+    case 4:
+      run_logical_record(std::string(500, 'k'), in.rest());
+      break;
+    default:
+      run_feed_chunk(in);
   }
   return 0;
 }

@@ -3,10 +3,13 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/byte_codec.h"
 #include "storage/document/document_rows.h"
 #include "storage/document/history.h"
+#include "storage/document/logical_rows.h"
 #include "storage/lmdb/long_key_tree.h"
 #include "support/partition_fixture.h"
 
@@ -82,6 +85,45 @@ inline void store_as_format_1(PartitionFixture& fixture, std::string_view id) {
         long_key::put(transaction, tree(PartitionTree::documents), id, record_of_format_1(document, has_history)));
     if (!has_history) return {};
     return long_key::put(transaction, trees.revisions, id, tree_of_format_1(revisions));
+  });
+  if (!changed) throw std::runtime_error(changed.error().reason);
+}
+
+/// Stores the statistics, the feed and the unique keys of a logical partition as a data folder of format 1 has them.
+inline void store_logical_as_format_1(PartitionFixture& fixture, std::string_view partition_key) {
+  using storage::PartitionTree;
+  storage::Store& store = fixture.partition().store();
+  const auto tree = [&](PartitionTree name) { return store.tree(static_cast<std::size_t>(name)); };
+  const auto changed = store.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    const storage::logical_rows::Trees trees{tree(PartitionTree::logical), tree(PartitionTree::feed),
+                                             tree(PartitionTree::partitions)};
+    OCTAVO_TRY(const auto statistics, storage::logical_rows::statistics(transaction, trees, partition_key));
+    std::vector<storage::Sequence> sequences;
+    storage::logical_rows::Feed feed(transaction, trees, partition_key);
+    for (auto sequence = feed.seek(0); sequence; sequence = feed.next()) sequences.push_back(*sequence);
+    const std::string name = storage::logical_name(partition_key);
+    std::vector<std::pair<std::string, std::string>> rows;
+    {
+      storage::Cursor cursor(transaction, trees.logical);
+      for (auto row = cursor.seek(name); row && row->key.starts_with(name); row = cursor.next()) {
+        rows.emplace_back(row->key, row->value);
+      }
+    }
+    for (const auto& [key, value] : rows) {
+      OCTAVO_TRY_VOID(transaction.erase(trees.logical, key));
+      if (storage::parse_logical_row_key(key)->kind != storage::LogicalRowKey::Kind::unique_key) continue;
+      const std::string digest = key.substr(name.size() + 1);
+      OCTAVO_TRY_VOID(transaction.put(trees.partitions, storage::partition_unique_key(partition_key, digest), value));
+    }
+    for (const storage::Sequence sequence : sequences) {
+      std::string key = storage::partition_feed_prefix(partition_key);
+      append_key_u64(key, sequence);
+      OCTAVO_TRY_VOID(transaction.put(trees.partitions, key, {}));
+    }
+    std::string record;
+    storage::encode_statistics(record, statistics);
+    return storage::long_key::put(transaction, trees.partitions, storage::partition_statistics_key(partition_key),
+                                  record);
   });
   if (!changed) throw std::runtime_error(changed.error().reason);
 }

@@ -43,6 +43,7 @@ inline void fill_sample_partition(PartitionFixture& fixture, int documents) {
     const auto stored = snapshot.find(id);
     if (stored && *stored) fixture.put(id, "{}", (*stored)->revision, true);
   }
+  store_logical_as_format_1(fixture, "p1");
 }
 
 }  // namespace octavo::tests

@@ -396,11 +396,12 @@ TEST_CASE("statistics with sizes that overflow still divide the logical partitio
   for (const std::string& key : keys) EngineFixture::put(*database, key + ":1", "{}");
   auto& store = database->physical_partition(0).store();
   REQUIRE(store.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
-    const auto tree = store.tree(static_cast<std::size_t>(storage::PartitionTree::partitions));
-    std::string row;
-    storage::encode_statistics(row, {.document_count = 1, .external_bytes = UINT64_MAX});
+    const auto tree = store.tree(static_cast<std::size_t>(storage::PartitionTree::logical));
     for (const std::string& key : keys) {
-      OCTAVO_TRY_VOID(transaction.put(tree, storage::partition_statistics_key(key), row));
+      std::string row;
+      storage::encode_logical_record(row, key,
+                                     {.statistics = {.document_count = 1, .external_bytes = UINT64_MAX}, .newest = {}});
+      OCTAVO_TRY_VOID(transaction.put(tree, storage::logical_name(key), row));
     }
     return {};
   }));

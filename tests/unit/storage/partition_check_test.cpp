@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "storage/document/document_record.h"
+#include "storage/document/logical_record.h"
 #include "support/format_1.h"
 #include "support/partition_fixture.h"
 #include "support/revisions.h"
@@ -79,7 +80,7 @@ TEST_CASE("a missing row of each tree is found and named") {
       {PartitionTree::tombstones, "y:b", "document 'y:b'"},
       {PartitionTree::histories, "x:c" + std::string(1, '\0') + std::string(8, '\xFF'), "histories 'x:c'"},
       {PartitionTree::leaves, leaf_key("x:c", rev(2, "aaa")), "leaves 'x:c'"},
-      {PartitionTree::partitions, partition_statistics_key("y"), "partitions 'y'"},
+      {PartitionTree::logical, logical_name("y"), "logical 'y'"},
       {PartitionTree::meta, "counters", "counters"},
   }));
   PartitionFixture fixture;
