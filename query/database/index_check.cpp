@@ -1,5 +1,6 @@
 #include "query/database/index_check.h"
 
+#include <array>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -109,11 +110,15 @@ Expected<void> check_global(partitioning::Database& database, const IndexView& i
                                           storage::long_key::get(transaction, index.global->entries(), key));
                                return row && *row == value;
                              }));
-  const std::uint64_t rows = storage::count_rows(transaction, index.global->entries());
+  const std::uint64_t rows = storage::long_key::count(transaction, index.global->entries());
   compare_count(*index.definition, rows, expected, report);
   OCTAVO_TRY(const std::uint64_t counted, index.global->entry_count(transaction));
   if (counted != rows) {
     report.add(fmt::format("{}: says {} entries and has {}", label_of(*index.definition), counted, rows));
+  }
+  const std::array trees{index.global->entries(), index.global->by_document()};
+  if (const auto problem = storage::long_key::find_damaged_levels(transaction, trees)) {
+    report.add(fmt::format("{}: {}", label_of(*index.definition), *problem));
   }
   return {};
 }

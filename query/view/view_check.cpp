@@ -1,5 +1,6 @@
 #include "query/view/view_check.h"
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "base/byte_codec.h"
 #include "partitioning/scan.h"
 #include "query/follow/feed_document.h"
+#include "storage/lmdb/long_key_tree.h"
 
 namespace octavo::query::views {
 
@@ -62,11 +64,15 @@ Expected<void> check_view_group(partitioning::Database& database, ViewGroup& gro
                                }));
   }
   if (failure) return std::unexpected(*std::move(failure));
-  if (const auto stored = storage::count_rows(transaction, group.trees().rows); stored != rows) {
+  if (const auto stored = storage::long_key::count(transaction, group.trees().rows); stored != rows) {
     report.add(fmt::format("{}: {} rows of {}", label, stored, rows));
   }
-  if (const auto noted = storage::count_rows(transaction, group.by_document()); noted != documents) {
+  if (const auto noted = storage::long_key::count(transaction, group.by_document()); noted != documents) {
     report.add(fmt::format("{}: rows of {} documents, and {} have some", label, noted, documents));
+  }
+  const std::array trees{group.trees().rows, group.by_document(), group.trees().summaries};
+  if (const auto problem = storage::long_key::find_damaged_levels(transaction, trees)) {
+    report.add(fmt::format("{}: {}", label, *problem));
   }
   for (std::size_t view = 0; view < group.definition().views.size(); ++view) {
     OCTAVO_TRY(const auto problem, check_summaries(transaction, group.trees(), view, group.reducer(view)));

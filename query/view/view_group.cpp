@@ -33,7 +33,7 @@ constexpr std::size_t output_bytes_kept = 1ULL << 20;
 storage::Store::Options store_options_of(const FeedIndexOptions& options) {
   storage::Store::Options store;
   store.folder = options.folder;
-  store.trees = {"rows", "by_document", "summaries", "meta"};
+  store.trees = {"rows", "by_document", "summaries", "meta", std::string(storage::tree_of_long_keys)};
   store.durability =
       options.durability == config::Durability::ephemeral ? config::Durability::ephemeral : config::Durability::relaxed;
   store.capacity_bytes_initial = 1ULL << 20;

@@ -31,6 +31,7 @@ namespace octavo::query::views {
 ///   by_document  document id      → (size:varint row key)*    all rows of the document
 ///   summaries    level, start     → counts and reductions                      (summaries.h)
 ///   meta         "state"          → version:u8 checkpoint:u64 purge_count:u64
+///   long         rows of long keys of the other trees (long_key_tree)
 ///
 /// Partitioned views follow the feed as well: run inside the transactions of documents, a slow function would delay all
 /// writers. The delay is not visible to clients, because a query waits until the index contains all writes acknowledged

@@ -31,6 +31,7 @@ namespace octavo::storage {
 ///   replaced    sequence:u64be                     → body of the revision that the edit replaced (replaced_log)
 ///   histories   rows of documents' histories (history)
 ///   logical     rows of logical partitions: statistics, feeds, unique keys (logical_rows)
+///   long        rows of long keys of the other trees (long_key_tree)
 ///
 /// `hash` is the partition key's FNV-1a with 64 bits.
 enum class PartitionTree : std::size_t {
@@ -45,13 +46,14 @@ enum class PartitionTree : std::size_t {
   tombstones,
   replaced,
   histories,
-  logical
+  logical,
+  long_keys
 };
-inline constexpr std::size_t partition_tree_count = 12;
+inline constexpr std::size_t partition_tree_count = 13;
 /// The trees' names in the store.
 inline constexpr std::array<std::string_view, partition_tree_count> partition_tree_names{
-    "meta",  "documents", "feed",       "partitions", "revisions", "leaves",
-    "local", "index",     "tombstones", "replaced",   "histories", "logical"};
+    "meta",  "documents",  "feed",     "partitions", "revisions", "leaves",         "local",
+    "index", "tombstones", "replaced", "histories",  "logical",   tree_of_long_keys};
 
 /// Format (revision in a record):
 ///   revision := generation:varint hash      flags of the record tell the hash's form: text or digest, or half

@@ -1,45 +1,147 @@
 #include "storage/lmdb/long_key_tree.h"
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
-#include <cstring>
+#include <utility>
+#include <vector>
 
 #include "base/assert.h"
-#include "base/digest.h"
+#include "base/error.h"
+#include "storage/lmdb/internal/long_key_rows.h"
+#include "storage/lmdb/internal/long_key_run.h"
 
 namespace octavo::storage {
 namespace {
 
-constexpr std::size_t digest_bytes = 16;
-constexpr std::size_t long_row_key_bytes = long_key::prefix_bytes + digest_bytes;
+/// How many rows in the old form one write converts, and how many bytes of them.
+constexpr std::size_t converted_rows_max = 16;
+constexpr std::size_t converted_bytes_max = 256 << 10;
 
-bool is_long(std::string_view key) {
-  return key.size() > long_key::prefix_bytes;
+Tree levels_of(Tree tree) {
+  return Tree{tree.long_keys};
 }
 
-std::array<char, long_row_key_bytes> row_key(std::string_view key) {
-  OCTAVO_ASSERT(is_long(key));
-  std::array<char, long_row_key_bytes> row;
-  std::memcpy(row.data(), key.data(), long_key::prefix_bytes);
-  const auto digest = crypto::sha256(key);
-  std::memcpy(row.data() + long_key::prefix_bytes, digest.data(), digest_bytes);
-  return row;
+/// The number in a row that leads to a level. nullopt: there is no such row.
+Expected<std::optional<std::uint64_t>> read_number(const Transaction& transaction, Tree tree, std::string_view row) {
+  OCTAVO_TRY(const auto stored, transaction.get(tree, row));
+  if (!stored) return std::nullopt;
+  const auto number = long_key::decode_number(*stored);
+  if (!number) return fail(ErrorCode::corrupted, "A row of a long key is damaged.");
+  return number;
 }
 
-std::string_view view(const std::array<char, long_row_key_bytes>& row) {
-  return {row.data(), row.size()};
+/// As read_number, but makes the row and a new level.
+Expected<std::uint64_t> number_for(WriteTransaction& transaction, Tree levels, Tree tree, std::string_view row) {
+  OCTAVO_TRY(const auto known, read_number(transaction, tree, row));
+  if (known) return *known;
+  const std::string counter = long_key::last_number_key();
+  OCTAVO_TRY(const auto last, read_number(transaction, levels, counter));
+  const std::uint64_t number = last.value_or(0) + 1;
+  const std::string value = long_key::encode_number(number);
+  OCTAVO_TRY_VOID(transaction.put(levels, counter, value));
+  OCTAVO_TRY_VOID(transaction.put(tree, row, value));
+  return number;
 }
 
-/// Splits a long key's row value into the rest of the key and the value.
-std::optional<KeyValue> split_row(std::string_view stored) {
-  std::uint32_t key_size = 0;
-  if (stored.size() < sizeof(key_size)) return std::nullopt;
-  std::memcpy(&key_size, stored.data(), sizeof(key_size));
-  if (key_size <= long_key::prefix_bytes) return std::nullopt;
-  const std::size_t rest = key_size - long_key::prefix_bytes;
-  if (stored.size() < sizeof(key_size) + rest) return std::nullopt;
-  return KeyValue{stored.substr(sizeof(key_size), rest), stored.substr(sizeof(key_size) + rest)};
+Expected<std::optional<std::string_view>> get_from_levels(const Transaction& transaction, Tree tree,
+                                                          std::string_view key) {
+  const Tree levels = levels_of(tree);
+  OCTAVO_TRY(auto number, read_number(transaction, tree, long_key::run_row_key(key)));
+  std::string_view rest = key.substr(long_key::prefix_bytes);
+  for (; number && long_key::is_long(rest); rest.remove_prefix(long_key::prefix_bytes)) {
+    OCTAVO_TRY(number, read_number(transaction, levels, long_key::level_row_key(*number, rest)));
+  }
+  if (!number) return std::nullopt;
+  return transaction.get(levels, long_key::value_row_key(*number, rest));
+}
+
+Expected<void> put_into_levels(WriteTransaction& transaction, Tree tree, std::string_view key, std::string_view value,
+                               std::size_t old_value_bytes) {
+  const Tree levels = levels_of(tree);
+  OCTAVO_TRY(std::uint64_t number, number_for(transaction, levels, tree, long_key::run_row_key(key)));
+  std::string_view rest = key.substr(long_key::prefix_bytes);
+  for (; long_key::is_long(rest); rest.remove_prefix(long_key::prefix_bytes)) {
+    OCTAVO_TRY(number, number_for(transaction, levels, levels, long_key::level_row_key(number, rest)));
+  }
+  return transaction.put_over(levels, long_key::value_row_key(number, rest), value, old_value_bytes);
+}
+
+bool has_rows(const Transaction& transaction, Tree levels, std::uint64_t number) {
+  const std::string begin = long_key::level_begin(number);
+  Cursor cursor(transaction, levels);
+  const auto row = cursor.seek(begin);
+  return row && row->key.starts_with(begin);
+}
+
+Expected<bool> erase_from_levels(WriteTransaction& transaction, Tree tree, std::string_view key) {
+  /// A row on the way to the key, and the level that it leads to.
+  struct Step {
+    Tree tree;
+    std::string row;
+    std::uint64_t number;
+  };
+  const Tree levels = levels_of(tree);
+  std::vector<Step> way;
+  std::string_view rest = key;
+  while (long_key::is_long(rest)) {
+    const Tree rows = way.empty() ? tree : levels;
+    std::string row = way.empty() ? long_key::run_row_key(key) : long_key::level_row_key(way.back().number, rest);
+    OCTAVO_TRY(const auto number, read_number(transaction, rows, row));
+    if (!number) return false;
+    way.push_back({rows, std::move(row), *number});
+    rest.remove_prefix(long_key::prefix_bytes);
+  }
+  OCTAVO_ASSERT(!way.empty());
+  OCTAVO_TRY(const bool existed, transaction.erase(levels, long_key::value_row_key(way.back().number, rest)));
+  if (!existed) return false;
+  while (!way.empty() && !has_rows(transaction, levels, way.back().number)) {
+    OCTAVO_TRY_VOID(transaction.erase(way.back().tree, way.back().row));
+    way.pop_back();
+  }
+  return true;
+}
+
+struct ConvertedRow {
+  std::string row;
+  std::string key;
+  std::string value;
+};
+
+/// Some rows in the old form of the run of this long key.
+std::vector<ConvertedRow> rows_to_convert(const Transaction& transaction, Tree tree, std::string_view key) {
+  std::vector<ConvertedRow> rows;
+  const std::string prefix(long_key::prefix_of(key));
+  const std::string run_row = long_key::run_row_key(prefix);
+  std::size_t bytes = 0;
+  Cursor cursor(transaction, tree);
+  for (auto row = cursor.seek(run_row); row && row->key.starts_with(prefix); row = cursor.next()) {
+    if (row->key == run_row) continue;
+    const auto parts = long_key::split_digest_row(row->value);
+    if (!parts) continue;
+    rows.push_back({std::string(row->key), prefix + std::string(parts->key), std::string(parts->value)});
+    bytes += row->value.size();
+    if (rows.size() >= converted_rows_max || bytes >= converted_bytes_max) break;
+  }
+  return rows;
+}
+
+/// Erases the key's row in the old form, and converts others of its run. True: there was one.
+Expected<bool> leave_old_form(WriteTransaction& transaction, Tree tree, std::string_view key) {
+  const auto rows = rows_to_convert(transaction, tree, key);
+  if (rows.empty()) return false;
+  OCTAVO_TRY(const bool existed, transaction.erase(tree, long_key::digest_row_key(key)));
+  for (const auto& [row, other_key, value] : rows) {
+    if (other_key == key) continue;
+    OCTAVO_TRY_VOID(transaction.erase(tree, row));
+    OCTAVO_TRY_VOID(put_into_levels(transaction, tree, other_key, value, 0));
+  }
+  return existed;
+}
+
+/// The least string above all that begin with `prefix`. nullopt: there are no others above them.
+std::optional<std::string> after_all_with(std::string prefix) {
+  while (!prefix.empty() && prefix.back() == '\xFF') prefix.pop_back();
+  if (prefix.empty()) return std::nullopt;
+  prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
+  return prefix;
 }
 
 }  // namespace
@@ -48,9 +150,11 @@ namespace long_key {
 
 Expected<std::optional<std::string_view>> get(const Transaction& transaction, Tree tree, std::string_view key) {
   if (!is_long(key)) return transaction.get(tree, key);
-  OCTAVO_TRY(const auto stored, transaction.get(tree, view(row_key(key))));
+  OCTAVO_TRY(const auto found, get_from_levels(transaction, tree, key));
+  if (found) return found;
+  OCTAVO_TRY(const auto stored, transaction.get(tree, digest_row_key(key)));
   if (!stored) return std::nullopt;
-  const auto row = split_row(*stored);
+  const auto row = split_digest_row(*stored);
   if (!row) return fail(ErrorCode::corrupted, "A row with a long key is damaged.");
   // Another key with the same prefix and digest would need a SHA-256 collision on 128 bits: treated as absent.
   if (row->key != key.substr(prefix_bytes)) return std::nullopt;
@@ -64,17 +168,27 @@ Expected<void> put(WriteTransaction& transaction, Tree tree, std::string_view ke
 Expected<void> put_over(WriteTransaction& transaction, Tree tree, std::string_view key, std::string_view value,
                         std::size_t old_value_bytes) {
   if (!is_long(key)) return transaction.put_over(tree, key, value, old_value_bytes);
-  const auto key_size = static_cast<std::uint32_t>(key.size());
-  std::string stored(sizeof(key_size), '\0');
-  std::memcpy(stored.data(), &key_size, sizeof(key_size));
-  stored.append(key.substr(prefix_bytes));
-  const std::size_t old_stored_bytes = stored.size() + old_value_bytes;
-  stored.append(value);
-  return transaction.put_over(tree, view(row_key(key)), stored, old_stored_bytes);
+  OCTAVO_ASSERT(tree.long_keys != Tree::missing);
+  // Copies: several rows may be written, and the first may move what `key` and `value` point to.
+  const std::string own_key(key);
+  const std::string own_value(value);
+  OCTAVO_TRY(const bool was_old, leave_old_form(transaction, tree, own_key));
+  return put_into_levels(transaction, tree, own_key, own_value, was_old ? 0 : old_value_bytes);
 }
 
 Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view key) {
-  return is_long(key) ? transaction.erase(tree, view(row_key(key))) : transaction.erase(tree, key);
+  if (!is_long(key)) return transaction.erase(tree, key);
+  const std::string own_key(key);
+  OCTAVO_TRY(const bool was_old, leave_old_form(transaction, tree, own_key));
+  if (was_old) return true;
+  return erase_from_levels(transaction, tree, own_key);
+}
+
+std::uint64_t count(const Transaction& transaction, Tree tree) {
+  std::uint64_t keys = 0;
+  LongKeyCursor cursor(transaction, tree);
+  for (auto row = cursor.seek(""); row; row = cursor.next()) ++keys;
+  return keys;
 }
 
 }  // namespace long_key
@@ -82,7 +196,7 @@ Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view 
 Expected<void> LongKeyWriter::put(std::string_view key, std::string_view value,
                                   std::optional<std::size_t> old_value_bytes) {
   if (old_value_bytes) return long_key::put_over(transaction_, tree_, key, value, *old_value_bytes);
-  if (is_long(key)) {
+  if (long_key::is_long(key)) {
     last_.reset();
     return long_key::put(transaction_, tree_, key, value);
   }
@@ -96,131 +210,74 @@ Expected<void> LongKeyWriter::put(std::string_view key, std::string_view value,
   return transaction_.append(tree_, key, value);
 }
 
-// Reads the run once and keeps the rows nearest to the bound in a heap, with the farthest on top.
-void LongKeyCursor::load_window(std::string_view prefix, std::optional<std::string_view> bound, bool inclusive,
-                                bool forward) {
-  OCTAVO_ASSERT(is_long(prefix));
-  OCTAVO_ASSERT(!bound || is_long(*bound));
-  const auto is_nearer = [forward](const KeyValue& a, const KeyValue& b) {
-    return forward ? a.key < b.key : b.key < a.key;
-  };
-  std::string run_prefix(prefix.substr(0, long_key::prefix_bytes));
-  const std::string rest_of_bound(bound ? bound->substr(long_key::prefix_bytes) : std::string_view());
-  std::vector<KeyValue> nearest;
-  std::size_t bytes = 0;
-  bool others_behind = false;
-  bool others_beyond = false;
-  // The short key that equals the prefix comes first, followed by the run.
-  const std::string first_possible = run_prefix + std::string(1, '\0');
-  for (auto row = cursor_.seek(first_possible); row && row->key.starts_with(run_prefix) && is_long(row->key);
-       row = cursor_.next()) {
-    const auto parts = split_row(row->value);
-    if (!parts) continue;
-    const int order = !bound ? (forward ? 1 : -1) : parts->key.compare(rest_of_bound);
-    if (order == 0 ? !inclusive : forward != (order > 0)) {
-      others_behind = true;
-      continue;
+LongKeyCursor::LongKeyCursor(const Transaction& transaction, Tree tree) : cursor_(transaction, tree), tree_(tree) {}
+LongKeyCursor::LongKeyCursor(LongKeyCursor&& other) noexcept = default;
+LongKeyCursor& LongKeyCursor::operator=(LongKeyCursor&& other) noexcept = default;
+LongKeyCursor::~LongKeyCursor() = default;
+
+std::uint64_t LongKeyCursor::long_rows_read() const {
+  return run_ ? run_->rows_read() : 0;
+}
+
+LongKeyRun& LongKeyCursor::enter_run(std::string_view key) {
+  if (!run_) run_ = std::make_unique<LongKeyRun>(tree_);
+  run_->enter(cursor_, key);
+  return *run_;
+}
+
+// From a row of the tree to its entry, or to the nearest one in the direction.
+std::optional<KeyValue> LongKeyCursor::arrive(std::optional<KeyValue> row, bool forward) {
+  in_run_ = false;
+  while (row && long_key::is_long(row->key)) {
+    LongKeyRun& run = enter_run(row->key);
+    if (auto entry = forward ? run.first() : run.last()) {
+      in_run_ = true;
+      return entry;
     }
-    if (nearest.size() >= window_ && !is_nearer(*parts, nearest.front())) {
-      others_beyond = true;
-      continue;
-    }
-    nearest.push_back(*parts);
-    std::push_heap(nearest.begin(), nearest.end(), is_nearer);
-    bytes += parts->key.size();
-    while (nearest.size() > window_ || (bytes > window_bytes_max && nearest.size() > 1)) {
-      std::pop_heap(nearest.begin(), nearest.end(), is_nearer);
-      bytes -= nearest.back().key.size();
-      nearest.pop_back();
-      others_beyond = true;
-    }
+    row = beyond_run(forward);
   }
-  OCTAVO_ASSERT(nearest.size() <= window_);
-  std::sort(nearest.begin(), nearest.end(), [](const KeyValue& a, const KeyValue& b) { return a.key < b.key; });
-  run_.clear();
-  for (const KeyValue& entry : nearest) run_.push_back({run_prefix + std::string(entry.key), entry.value});
-  more_before_ = forward ? others_behind : others_beyond;
-  more_after_ = forward ? others_beyond : others_behind;
-  run_position_ = forward || run_.empty() ? 0 : run_.size() - 1;
-  window_ = std::min(window_ * 2, window_rows_max);
+  return row;
 }
 
-std::optional<KeyValue> LongKeyCursor::arrive_forward(std::optional<KeyValue> row) {
-  run_.clear();
-  if (!row || !is_long(row->key)) return row;
-  load_window(row->key, std::nullopt, true, true);
-  if (run_.empty()) return std::nullopt;
-  return at_run();
-}
-
-std::optional<KeyValue> LongKeyCursor::arrive_backward(std::optional<KeyValue> row) {
-  run_.clear();
-  if (!row || !is_long(row->key)) return row;
-  load_window(row->key, std::nullopt, true, false);
-  if (run_.empty()) return std::nullopt;
-  return at_run();
-}
-
-std::optional<KeyValue> LongKeyCursor::leave_forward(std::string_view prefix) {
-  OCTAVO_ASSERT(is_long(prefix));
-  // Seeks the first row whose prefix is greater.
-  std::string after(prefix.substr(0, long_key::prefix_bytes));
-  after.append(digest_bytes + 1, '\xFF');
-  return arrive_forward(cursor_.seek(after));
-}
-
-std::optional<KeyValue> LongKeyCursor::leave_backward(std::string_view prefix) {
-  OCTAVO_ASSERT(is_long(prefix));
-  const std::string before(prefix.substr(0, long_key::prefix_bytes));
-  return arrive_backward(cursor_.seek_back(before));
+/// The first row after those of run_, or the last one before them.
+std::optional<KeyValue> LongKeyCursor::beyond_run(bool forward) {
+  OCTAVO_ASSERT(run_ != nullptr);
+  if (!forward) return cursor_.seek_back(run_->prefix());
+  const auto after = after_all_with(run_->prefix());
+  return after ? cursor_.seek(*after) : std::nullopt;
 }
 
 std::optional<KeyValue> LongKeyCursor::seek(std::string_view key) {
-  window_ = window_rows_min;
-  if (!is_long(key)) return arrive_forward(cursor_.seek(key));
-  load_window(key, key, true, true);
-  return run_.empty() ? leave_forward(key) : at_run();
+  if (!long_key::is_long(key)) return arrive(cursor_.seek(key), true);
+  const std::string own_key(key);  // entering a run overwrites the key of the present entry
+  const auto entry = enter_run(own_key).seek(own_key);
+  in_run_ = entry.has_value();
+  return entry ? entry : arrive(beyond_run(true), true);
 }
 
+// A short key may follow a run directly (rows of a run are never equal to a short key).
 std::optional<KeyValue> LongKeyCursor::seek_back(std::string_view key) {
-  window_ = window_rows_min;
-  // A short key may follow a run directly (rows of a run are never equal to a short key).
-  if (!is_long(key)) return arrive_backward(cursor_.seek_back(key));
-  load_window(key, key, true, false);
-  return run_.empty() ? leave_backward(key) : at_run();
+  if (!long_key::is_long(key)) return arrive(cursor_.seek_back(key), false);
+  const std::string own_key(key);  // as in seek()
+  const auto entry = enter_run(own_key).seek_back(own_key);
+  in_run_ = entry.has_value();
+  return entry ? entry : arrive(beyond_run(false), false);
 }
 
 std::optional<KeyValue> LongKeyCursor::last() {
-  window_ = window_rows_min;
-  return arrive_backward(cursor_.last());
+  return arrive(cursor_.last(), false);
 }
 
 std::optional<KeyValue> LongKeyCursor::next() {
-  if (run_.empty()) return arrive_forward(cursor_.next());
-  if (run_position_ + 1 < run_.size()) {
-    ++run_position_;
-    return at_run();
-  }
-  const std::string here = std::move(run_.back().key);
-  if (more_after_) {
-    load_window(here, here, false, true);
-    if (!run_.empty()) return at_run();
-  }
-  return leave_forward(here);
+  if (!in_run_) return arrive(cursor_.next(), true);
+  const auto entry = run_->next();
+  return entry ? entry : arrive(beyond_run(true), true);
 }
 
 std::optional<KeyValue> LongKeyCursor::previous() {
-  if (run_.empty()) return arrive_backward(cursor_.previous());
-  if (run_position_ > 0) {
-    --run_position_;
-    return at_run();
-  }
-  const std::string here = std::move(run_.front().key);
-  if (more_before_) {
-    load_window(here, here, false, false);
-    if (!run_.empty()) return at_run();
-  }
-  return leave_backward(here);
+  if (!in_run_) return arrive(cursor_.previous(), false);
+  const auto entry = run_->previous();
+  return entry ? entry : arrive(beyond_run(false), false);
 }
 
 }  // namespace octavo::storage

@@ -1,37 +1,61 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "base/assert.h"
 #include "storage/lmdb/store.h"
 
 namespace octavo::storage {
 
+class LongKeyRun;
+
 /// A tree whose keys may be longer than a tree's limit of 511 bytes and still sort exactly, by bytes.
 ///
 /// Format (rows with long keys):
-///   short key (≤ 480 bytes):  key                              → value
-///   long key:                 key[0..480) digest[16]           → key_size:u32 key[480..] value
+///   in the tree itself
+///     short key (≤ 480 bytes):  key                      → value
+///     long keys:                key[0..480) 00           → number:u64      of the first level of their rest
 ///
-/// `digest` is the beginning of the key's SHA-256. A long key's row sorts after the short keys that are its prefix.
-/// Rows with the same 480-byte prefix form a run; the cursor orders it by the full key: a seek into a run reads its
-/// rows once and keeps the few that follow. A step past those does the same and keeps twice as many each time.
+///   in the store's tree "long", which its other trees share
+///     number:u64be part 00                               → value           the rest of the key, at most 480 bytes
+///     number:u64be part[480] 01                          → number:u64      of the level of what follows this part
+///     0:u64be                                            → number:u64      the last number given
+///
+///   in the tree itself, as older versions wrote it
+///     long key:                 key[0..480) digest[16]   → key_size:u32 key[480..] value
+///
+/// Long keys with the same 480-byte prefix form a run, which sorts after the short key that equals the prefix. A level
+/// has the rests of keys that are equal up to it, in their order, so that a seek reads a few rows for each 480 bytes of
+/// the key, whatever the size of the run. A level without rows is removed. A level has a greater number than the one
+/// that leads to it.
+///
+/// `digest` is the beginning of the key's SHA-256. A seek into a run with such rows reads all of them. Each write of a
+/// key of the run gives some of them the present form.
+///
 /// Elsewhere the cost is that of Cursor.
 namespace long_key {
 
 inline constexpr std::size_t prefix_bytes = 480;
 
 Expected<std::optional<std::string_view>> get(const Transaction& transaction, Tree tree, std::string_view key);
+// The calls that write throw as Cursor does. A long key needs a store with a tree_of_long_keys, and a write of one also
+// invalidates the views of long keys' values in the other trees.
 Expected<void> put(WriteTransaction& transaction, Tree tree, std::string_view key, std::string_view value);
 /// As put, over a value of `old_value_bytes`: see WriteTransaction::put_over.
 Expected<void> put_over(WriteTransaction& transaction, Tree tree, std::string_view key, std::string_view value,
                         std::size_t old_value_bytes);
 /// True if the key existed.
 Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view key);
+/// Counts the keys by reading all of them, as count_rows does.
+std::uint64_t count(const Transaction& transaction, Tree tree);
+/// Compares the levels with the rows that lead to them: a sentence for a report. nullopt: they agree. `trees` are all
+/// trees of the store that may have long keys. Throws as Cursor does.
+std::optional<std::string> find_damaged_levels(const Transaction& transaction, std::span<const Tree> trees);
 
 }  // namespace long_key
 
@@ -59,7 +83,10 @@ class LongKeyWriter {
 /// except a long key's view, which lives until the next step of this cursor.
 class LongKeyCursor {
  public:
-  LongKeyCursor(const Transaction& transaction, Tree tree) : cursor_(transaction, tree) {}
+  LongKeyCursor(const Transaction& transaction, Tree tree);
+  LongKeyCursor(LongKeyCursor&& other) noexcept;
+  LongKeyCursor& operator=(LongKeyCursor&& other) noexcept;
+  ~LongKeyCursor();
 
   /// First entry with key >= `key`.
   std::optional<KeyValue> seek(std::string_view key);
@@ -70,32 +97,18 @@ class LongKeyCursor {
   std::optional<KeyValue> next();
   std::optional<KeyValue> previous();
 
+  /// Number of rows read for long keys so far.
+  std::uint64_t long_rows_read() const;
+
  private:
-  struct LongEntry {
-    std::string key;
-    std::string_view value;
-  };
-  std::optional<KeyValue> arrive_forward(std::optional<KeyValue> row);
-  std::optional<KeyValue> arrive_backward(std::optional<KeyValue> row);
-  std::optional<KeyValue> leave_forward(std::string_view prefix);
-  std::optional<KeyValue> leave_backward(std::string_view prefix);
-  /// Loads the run's rows nearest to `bound` in one direction; without a bound, those at that direction's start.
-  void load_window(std::string_view prefix, std::optional<std::string_view> bound, bool inclusive, bool forward);
-  KeyValue at_run() const {
-    OCTAVO_ASSERT(run_position_ < run_.size());
-    return {run_[run_position_].key, run_[run_position_].value};
-  }
+  LongKeyRun& enter_run(std::string_view key);
+  std::optional<KeyValue> arrive(std::optional<KeyValue> row, bool forward);
+  std::optional<KeyValue> beyond_run(bool forward);
 
   Cursor cursor_;
-  static constexpr std::size_t window_rows_min = 128;
-  static constexpr std::size_t window_rows_max = 4096;
-  static constexpr std::size_t window_bytes_max = 1024 * 1024;  ///< of keys; one row may have more
-
-  std::vector<LongEntry> run_;  ///< sorted part of the run at the cursor; empty outside runs
-  std::size_t run_position_ = 0;
-  bool more_before_ = false;  ///< the run has rows before that part
-  bool more_after_ = false;
-  std::size_t window_ = window_rows_min;  ///< number of rows of the next part
+  Tree tree_;
+  std::unique_ptr<LongKeyRun> run_;  ///< made at the first long key
+  bool in_run_ = false;              ///< the present entry is that of run_
 };
 
 }  // namespace octavo::storage

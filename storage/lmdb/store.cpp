@@ -266,6 +266,12 @@ Expected<Store::Handle> Store::map_file(std::uint64_t map_bytes, std::uint64_t m
   return env;
 }
 
+std::uint32_t Store::handle_of_long_keys(std::span<const Tree> opened) const {
+  const auto name = std::ranges::find(options_.trees, tree_of_long_keys);
+  if (name == options_.trees.end()) return Tree::missing;
+  return opened[static_cast<std::size_t>(name - options_.trees.begin())].handle;
+}
+
 // Opens all trees in one transaction of LMDB. Those that the file lacks are created, or noted as missing. After an
 // error nothing has changed.
 int Store::open_trees_once(MDB_env* env, bool creates) {
@@ -287,9 +293,11 @@ int Store::open_trees_once(MDB_env* env, bool creates) {
     mdb_txn_abort(transaction);
   }
   if (code != 0) return code;
+  const std::uint32_t long_keys = handle_of_long_keys(opened);
+  for (Tree& tree : opened) tree.long_keys = long_keys;
   // LMDB gives the same handles in the same order. They are not written again, as other threads may read them.
   for (std::size_t i = 0; i < opened.size(); ++i) {
-    if (trees_[i].handle != opened[i].handle) trees_[i] = opened[i];
+    if (trees_[i] != opened[i]) trees_[i] = opened[i];
   }
   trees_missing_.store(missing, std::memory_order_release);
   return 0;

@@ -36,11 +36,17 @@ struct StorageEngine {
 };
 StorageEngine storage_engine();
 
+/// A store's tree of this name, if it has one, keeps the rows of long keys of its other trees (long_key_tree.h).
+inline constexpr std::string_view tree_of_long_keys = "long";
+
 /// One named tree of a store. A plain handle, valid as long as the store is open.
 struct Tree {
   /// The handle of a tree that the file lacks, as the disk was full when it was to be created. It has no rows.
   static constexpr std::uint32_t missing = ~std::uint32_t{0};
   std::uint32_t handle = 0;
+  std::uint32_t long_keys = missing;  ///< the handle of the store's tree_of_long_keys
+
+  bool operator==(const Tree&) const = default;
 };
 
 struct KeyValue {
@@ -101,7 +107,9 @@ class ReadTransaction : public Transaction {
 
   /// Estimates the number of rows with low <= key < high, without `high` up to the end of the tree, from a few places
   /// in the tree: the cost does not depend on the number. A whole tree costs less than a range. nullopt: unknown; count
-  /// rows instead.
+  /// rows instead. In a store with long keys a run of them (long_key_tree.h) counts as one row in a large range; a
+  /// small range, and one with a long key as a bound, is counted, and is unknown if it has more than 64 keys. Throws as
+  /// Cursor does.
   std::optional<RowsEstimate> rows_estimate(Tree tree, std::string_view low, std::optional<std::string_view> high,
                                             Closeness closeness = Closeness::rough) const;
 
@@ -161,14 +169,17 @@ class Cursor {
   std::optional<KeyValue> last();
   std::optional<KeyValue> next();
   std::optional<KeyValue> previous();
+  /// A cursor on another tree in the same transaction.
+  Cursor beside(Tree tree) const;
 
  private:
+  Cursor() = default;
   std::optional<KeyValue> step(int operation, std::string_view key = {});
   MDB_cursor* handle_ = nullptr;
 };
 
 /// Counts the rows of a tree by reading all of them: for checks. A caller that needs the number often keeps it in a
-/// row. Throws as Cursor does.
+/// row. For trees that may have long keys there is long_key::count. Throws as Cursor does.
 std::uint64_t count_rows(const Transaction& transaction, Tree tree);
 
 /// A store: a folder with named trees of rows in the order of their keys, which transactions read and change. What is
@@ -309,6 +320,7 @@ class Store {
   Expected<Handle> open_handle() const;
   Expected<Handle> map_file(std::uint64_t map_bytes, std::uint64_t map_bytes_min) const;
   int open_trees_once(MDB_env* env, bool creates);
+  std::uint32_t handle_of_long_keys(std::span<const Tree> opened) const;
   Expected<void> open_trees(MDB_env* env);
   Expected<void> create_missing_trees();
   Expected<void> open_alone(bool for_writing);

@@ -189,6 +189,16 @@ Cursor::Cursor(const Transaction& transaction, Tree tree) {
   }
 }
 
+Cursor Cursor::beside(Tree tree) const {
+  Cursor other;
+  if (handle_ == nullptr || tree.handle == Tree::missing) return other;
+  MDB_txn* const transaction = mdb_cursor_txn(handle_);
+  if (const int code = mdb_cursor_open(transaction, tree.handle, &other.handle_); code != 0) {
+    throw_read_failure(code, transaction);
+  }
+  return other;
+}
+
 Cursor::Cursor(Cursor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
 
 Cursor& Cursor::operator=(Cursor&& other) noexcept {

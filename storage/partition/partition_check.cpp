@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -44,6 +45,7 @@ class PartitionChecker {
     check_versions();
     check_replaced();
     check_expirations();
+    check_long_keys();
     check_counters();
     return std::move(report_);
   }
@@ -340,9 +342,17 @@ class PartitionChecker {
   }
 
   void check_strays(PartitionTree name, std::string_view label, std::uint64_t expected) {
-    const std::uint64_t rows = count_rows(transaction_, tree(name));
+    const std::uint64_t rows = long_key::count(transaction_, tree(name));
     if (rows != expected)
       report_.add(fmt::format("{}: {} rows, of which {} belong to documents", label, rows, expected));
+  }
+
+  void check_long_keys() {
+    std::vector<Tree> trees;
+    for (std::size_t i = 0; i < partition_tree_count; ++i) {
+      if (static_cast<PartitionTree>(i) != PartitionTree::long_keys) trees.push_back(partition_.store().tree(i));
+    }
+    if (auto problem = long_key::find_damaged_levels(transaction_, trees)) report_.add(*std::move(problem));
   }
 
   void check_counters() {

@@ -1,11 +1,15 @@
-// Keys beyond LMDB's limit: writes and walks over a tree of long and short keys, compared with a std::map.
+// Keys beyond LMDB's limit: writes and walks over a tree of long and short keys, in the present form and in that of
+// older versions, compared with a std::map.
+#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "base/byte_codec.h"
 #include "fuzz/target.h"
 #include "storage/lmdb/long_key_tree.h"
+#include "support/digest_row.h"
 #include "support/temporary_folder.h"
 
 namespace {
@@ -18,7 +22,8 @@ using octavo::fuzz::require;
 /// One store for all inputs: each runs in a transaction that is given up.
 class Storage {
  public:
-  Storage() : store_({folder_.path() / "store", {"tree"}, config::Durability::ephemeral}) {
+  Storage()
+      : store_({folder_.path() / "store", {"tree", std::string(tree_of_long_keys)}, config::Durability::ephemeral}) {
     require(store_.create().has_value(), "a store can be made");
   }
   template <class Run>
@@ -37,14 +42,16 @@ class Storage {
 
 /// A key of a few letters, stretched so that its length is near the limits that matter.
 std::string take_key(InputReader& in) {
-  static constexpr std::size_t lengths[] = {1, 2, 479, 480, 481, 482, 495, 496, 497, 511, 512, 700};
+  static constexpr std::array<std::size_t, 16> lengths{1,   2,   479, 480, 481, 482, 495,   496,
+                                                       497, 511, 512, 700, 960, 961, 1'441, 1'930};
   const std::uint8_t shape = in.byte();
-  std::string key(lengths[shape % 12], shape & 0x80 ? 'm' : 'k');
+  std::string key(lengths[shape % lengths.size()], shape & 0x80 ? 'm' : 'k');
   for (int i = shape >> 4 & 3; i > 0; --i) {
     const std::size_t choice = in.byte();
     const auto letter = static_cast<char>(in.byte());
-    // Near the end, or around the cut of long keys.
-    const std::size_t at = choice & 1 ? key.size() - 1 - (choice / 2) % key.size() : 470 + choice / 2 % 20;
+    // Near the end, or around the cuts of long keys.
+    const std::size_t cut = choice & 0x80 ? 960 : 480;
+    const std::size_t at = choice & 1 ? key.size() - 1 - (choice / 2) % key.size() : cut - 10 + choice / 2 % 20;
     if (at < key.size()) key[at] = letter;
   }
   return key;
@@ -93,7 +100,10 @@ void run(WriteTransaction& transaction, Tree tree, InputReader in) {
       case 1: {
         const std::string key = take_key(in);
         const std::string value(operation >> 2 & 7, static_cast<char>('a' + step % 26));
-        require(long_key::put(transaction, tree, key, value).has_value(), "a row can be written");
+        const bool as_older = operation & 0x80 && key.size() > long_key::prefix_bytes && !model.contains(key);
+        const auto written = as_older ? octavo::tests::put_digest_row(transaction, tree, key, value)
+                                      : long_key::put(transaction, tree, key, value);
+        require(written.has_value(), "a row can be written");
         model[key] = value;
         break;
       }
@@ -122,22 +132,43 @@ void run(WriteTransaction& transaction, Tree tree, InputReader in) {
     require_row(row, model, expected, "all rows, in order");
   }
   require(!row, "and no others");
+  const std::array trees{tree};
+  require(!long_key::find_damaged_levels(transaction, trees), "and no rows that belong to no key");
 }
 
-/// Rows as a damaged file may hold them: walked without reading beyond them, and without walking for ever.
+/// A row as a damaged file may hold it, of a tree or of the levels of long keys.
+Expected<void> put_damaged(WriteTransaction& transaction, Tree tree, InputReader& in) {
+  const std::uint8_t kind = in.byte();
+  const auto number = [&] {
+    std::string value;
+    ByteWriter(value).u64(in.byte() % 8);
+    return value;
+  };
+  if (kind & 1) return transaction.put(tree, take_key(in).substr(0, 511), in.bytes(in.byte() % 32));
+  if (kind & 2) return transaction.put(tree, std::string(480, kind & 4 ? 'm' : 'k') + '\0', number());
+  std::string key;
+  append_key_u64(key, in.byte() % 8);
+  key += kind & 4 ? std::string(480, static_cast<char>(in.byte())) : std::string(in.bytes(in.byte() % 16));
+  key += static_cast<char>(kind & 8 ? 1 : 0);
+  return transaction.put(Tree{tree.long_keys}, key, number());
+}
+
+/// Walked without reading beyond the rows, and without walking for ever.
 void run_damaged(WriteTransaction& transaction, Tree tree, InputReader in) {
-  std::size_t rows = 0;
-  for (; rows < 20 && !in.empty(); ++rows) {
-    std::string key = take_key(in).substr(0, 511);
-    if (!transaction.put(tree, key, in.bytes(in.byte() % 32))) break;
+  // Several rows may lead to one level, so that its rows are seen more than once.
+  constexpr std::size_t steps_max = 10'000;
+  for (int rows = 0; rows < 20 && !in.empty(); ++rows) {
+    if (!put_damaged(transaction, tree, in)) break;
   }
   LongKeyCursor cursor(transaction, tree);
   std::size_t seen = 0;
-  for (auto row = cursor.seek(""); row && seen <= rows; row = cursor.next()) ++seen;
-  require(seen <= rows, "a walk forward ends");
+  for (auto row = cursor.seek(""); row && seen <= steps_max; row = cursor.next()) ++seen;
+  require(seen <= steps_max, "a walk forward ends");
   seen = 0;
-  for (auto row = cursor.last(); row && seen <= rows; row = cursor.previous()) ++seen;
-  require(seen <= rows, "a walk back ends");
+  for (auto row = cursor.last(); row && seen <= steps_max; row = cursor.previous()) ++seen;
+  require(seen <= steps_max, "a walk back ends");
+  const std::array trees{tree};
+  static_cast<void>(long_key::find_damaged_levels(transaction, trees));
 }
 
 }  // namespace

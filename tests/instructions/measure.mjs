@@ -8,9 +8,9 @@ import { prepare } from './requests.mjs';
 
 const SLOWDOWN_MAX = 6;  // of the harness's patience: callgrind, on a busy machine
 
-/// Starts the server under callgrind, prepares it, sends the requests of `kind` (null: none), and returns all
+/// Starts the server under callgrind, prepares it by `fill`, sends the requests of `kind` (null: none), and returns all
 /// instructions that the process executed.
-async function count(kind) {
+async function count(kind, fill) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-instructions-'));
   const profile = path.join(folder, 'callgrind.out');
   const server = new Server({
@@ -25,7 +25,7 @@ async function count(kind) {
       assert.ok(reply.status < 400, `${method} ${target}: ${reply.status} ${reply.text}`);
       return reply;
     };
-    await prepare(send);
+    await fill(send);
     if (kind) {
       const headers = kind.etag ? { 'If-None-Match': (await send(...kind.make(0))).headers.etag } : {};
       for (let n = 0; n < kind.count; ++n) {
@@ -43,12 +43,12 @@ async function count(kind) {
   }
 }
 
-/// Instructions of one request (or one row, where `kind.per` says so) of each kind.
-export async function measure(kinds) {
-  const without = await count(null);
+/// Instructions of one request (or one row, where `kind.per` says so) of each kind, on the state that `fill` makes.
+export async function measure(kinds, fill = prepare) {
+  const without = await count(null, fill);
   const result = new Map();
   for (const kind of kinds) {
-    result.set(kind.name, Math.round((await count(kind) - without) / (kind.count * (kind.per ?? 1))));
+    result.set(kind.name, Math.round((await count(kind, fill) - without) / (kind.count * (kind.per ?? 1))));
   }
   return result;
 }

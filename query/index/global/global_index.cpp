@@ -23,7 +23,7 @@ constexpr storage::Sequence unstored_changes_max = 50'000;
 storage::Store::Options store_options(const GlobalIndex::Options& options) {
   storage::Store::Options store;
   store.folder = options.folder;
-  store.trees = {"entries", "by_document", "meta"};
+  store.trees = {"entries", "by_document", "meta", std::string(storage::tree_of_long_keys)};
   store.durability =
       options.durability == config::Durability::ephemeral ? config::Durability::ephemeral : config::Durability::relaxed;
   store.capacity_bytes_initial = 1ULL << 20;
@@ -34,7 +34,7 @@ storage::Store::Options store_options(const GlobalIndex::Options& options) {
 /// The number of entries where no state has it.
 std::uint64_t count_all(const storage::ReadTransaction& transaction, storage::Tree entries) {
   const auto estimate = transaction.rows_estimate(entries, {}, std::nullopt);
-  return estimate && estimate->exact ? estimate->rows : storage::count_rows(transaction, entries);
+  return estimate && estimate->exact ? estimate->rows : storage::long_key::count(transaction, entries);
 }
 
 std::string_view field_keys(const GlobalIndex::Change& change) {
@@ -231,7 +231,7 @@ Expected<void> GlobalIndex::end_build(storage::Sequence checkpoint, std::uint64_
 
 Expected<void> append_sorted(storage::WriteTransaction& transaction, storage::Tree tree, std::string_view key,
                              std::string_view value) {
-  // A long key's row sorts elsewhere than the key itself, yet after all shorter keys before it and before all after it.
+  // What a long key leaves in the tree sorts after all shorter keys before it and before all after it.
   if (key.size() > storage::long_key::prefix_bytes) return storage::long_key::put(transaction, tree, key, value);
   return transaction.append(tree, key, value);
 }

@@ -28,6 +28,7 @@ namespace octavo::query {
 ///   entries      entry key                → entry value                              (index_entry.h)
 ///   by_document  document id              → field keys of its entry, as they stand in `entries`
 ///   meta         "state"                  → version:u8 stage:u8 checkpoint:u64 purge_count:u64 entry_count:u64
+///   long         rows of long keys of the other trees (long_key_tree)
 ///
 /// Older versions wrote no entry_count: such an index is counted when it is opened.
 ///

@@ -207,13 +207,13 @@ Expected<void> LocalIndexes::drop(storage::WriteTransaction& transaction, storag
   registry::append_u32(prefix, index.number);
   std::vector<std::string> keys;
   {
-    storage::Cursor cursor(transaction, tree);
+    storage::LongKeyCursor cursor(transaction, tree);
     for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix) && keys.size() < drop_rows_max;
          row = cursor.next()) {
       keys.emplace_back(row->key);
     }
   }
-  for (const std::string& key : keys) OCTAVO_TRY_VOID(transaction.erase(tree, key));
+  for (const std::string& key : keys) OCTAVO_TRY_VOID(storage::long_key::erase(transaction, tree, key));
   if (keys.size() < drop_rows_max) {
     OCTAVO_TRY_VOID(transaction.erase(tree, registry::key(index.number)));
     chunk.set_changed = true;

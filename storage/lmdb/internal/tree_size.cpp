@@ -8,14 +8,18 @@
 #include <lmdb.h>
 
 #include "storage/lmdb/internal/page_file.h"
+#include "storage/lmdb/long_key_tree.h"
 
 namespace octavo::storage {
 
 namespace {
 
 constexpr MDB_dbi tree_of_trees = 1;  // LMDB's own handle for it
-// Rows of longer keys are ordered only by this many bytes of the key (long_key_tree.h).
+// Longer keys are in a tree of their own, below one row with this many bytes of the key (long_key_tree.h).
 constexpr std::size_t ordered_key_bytes = 480;
+// Where rows may stand for many long keys, a range with fewer rows is counted, up to this many keys.
+constexpr std::uint64_t small_range_rows = 16;
+constexpr std::uint64_t counted_keys_max = 64;
 
 struct PageLayout {
   static constexpr std::size_t header_bytes = 16;
@@ -29,6 +33,13 @@ Integer integer_at(const char* at) {
   Integer value;
   std::memcpy(&value, at, sizeof(value));
   return value;
+}
+
+bool has_long_keys(MDB_txn* transaction, Tree tree) {
+  constexpr std::size_t other_rows = 1;  // the last number given
+  if (tree.long_keys == Tree::missing) return false;
+  MDB_stat statistics;
+  return mdb_stat(transaction, tree.long_keys, &statistics) == 0 && statistics.ms_entries > other_rows;
 }
 
 }  // namespace
@@ -269,7 +280,16 @@ std::optional<RowsEstimate> ReadTransaction::rows_estimate(Tree tree, std::strin
   if (!pages) return std::nullopt;
   const auto size = pages->range(low, high, closeness == Closeness::close ? TreeSize::many : TreeSize::few);
   if (!size) return std::nullopt;
-  return RowsEstimate{size->entries, size->exact};
+  if (size->entries == 0 && size->exact) return RowsEstimate{0, true};
+  if (!has_long_keys(handle_, tree)) return RowsEstimate{size->entries, size->exact};
+  const bool has_long_bound = low.size() > ordered_key_bytes || (high && high->size() > ordered_key_bytes);
+  if (!has_long_bound && size->entries >= small_range_rows) return RowsEstimate{size->entries, false};
+  std::uint64_t keys = 0;
+  LongKeyCursor cursor(*this, tree);
+  for (auto row = cursor.seek(low); row && (!high || row->key < *high); row = cursor.next()) {
+    if (++keys > counted_keys_max) return std::nullopt;
+  }
+  return RowsEstimate{keys, true};
 }
 
 }  // namespace octavo::storage

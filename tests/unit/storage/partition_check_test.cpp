@@ -47,6 +47,33 @@ TEST_CASE("a sound partition has no problems") {
   CHECK(report->feed_rows == 4);
 }
 
+TEST_CASE("documents with long ids are counted by their keys, and a damaged tree of long keys is reported") {
+  PartitionFixture fixture;
+  fill(fixture);
+  const auto id_of = [](int number) { return "x:" + std::string(600, 'k') + std::to_string(100 + number); };
+  for (int i = 0; i < 40; ++i) {
+    auto written = fixture.put(id_of(i), R"({"v":0})");
+    REQUIRE(written);
+    const int edits = i == 7 ? 40 : i % 3;  // 40 give the document rows of its history
+    for (int edit = 1; edit <= edits; ++edit) {
+      written = fixture.put(id_of(i), R"({"v":1})", written->revision);
+      REQUIRE(written);
+    }
+    if (i % 5 == 0) REQUIRE(fixture.put(id_of(i), "{}", written->revision, true));
+  }
+  for (const auto* hash : {"aaa", "bbb"}) {
+    REQUIRE(fixture.replicate(id_of(50), R"({"v":"a"})", {rev(2, hash), rev(1, "x")}));
+  }
+  const auto report = check_partition(fixture.partition(), true);
+  REQUIRE(report);
+  CHECK(report->problems == std::vector<std::string>{});
+  CHECK(report->documents == 4 + 41);
+  damage(fixture, PartitionTree::long_keys, std::string(8, '\0'));
+  const auto damaged = check_partition(fixture.partition(), true);
+  REQUIRE(damaged);
+  CHECK(damaged->problems == std::vector<std::string>{"long keys: the last number is missing"});
+}
+
 TEST_CASE("a deleted document may be where format 1 left it, and in one tree only") {
   PartitionFixture fixture;
   fill(fixture);

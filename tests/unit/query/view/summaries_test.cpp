@@ -89,7 +89,7 @@ class SummarizedRows {
   static storage::Store::Options options(const std::filesystem::path& folder) {
     storage::Store::Options options;
     options.folder = folder;
-    options.trees = {"rows", "summaries"};
+    options.trees = {"rows", "summaries", std::string(storage::tree_of_long_keys)};
     options.durability = config::Durability::ephemeral;
     options.capacity_bytes_initial = 16 << 20;
     return options;
