@@ -45,7 +45,7 @@ bool is_disk_failure(int code) {
   return code > 0 && code != ENOMEM && code != EINVAL;
 }
 
-std::uint64_t last_transaction(MDB_env* env) {
+std::uint64_t last_transaction_of(MDB_env* env) {
   MDB_envinfo info;
   mdb_env_info(env, &info);
   return info.me_last_txnid;
@@ -102,7 +102,7 @@ int Store::commit(MDB_txn* transaction) {
     if (code == 0 && options_.faults != nullptr) code = options_.faults->after_commit(options_.folder);
   }
   if (code == 0) {
-    acknowledged_.store(last_transaction(env), std::memory_order_release);
+    acknowledged_.store(last_transaction_of(env), std::memory_order_release);
   } else if (is_disk_failure(code) && !(is_disk_full(code) && options_.durability == config::Durability::commit)) {
     // A full disk that rejected the pages needs no settling; one that rejected the meta page causes MDB_PANIC.
     unsettled_.store(true, std::memory_order_release);
@@ -122,12 +122,12 @@ Expected<void> Store::open_alone(bool for_writing) {
   }
   OCTAVO_TRY(Handle env, open_handle());
   if (!unsettled_.load(std::memory_order_acquire)) {
-    acknowledged_.store(last_transaction(env.get()), std::memory_order_release);
+    acknowledged_.store(last_transaction_of(env.get()), std::memory_order_release);
   }
   OCTAVO_TRY_VOID(open_trees(env.get()));
   Expected<void> settled;
   if (unsettled_.load(std::memory_order_acquire)) {
-    const bool as_acknowledged = last_transaction(env.get()) == acknowledged_.load(std::memory_order_acquire);
+    const bool as_acknowledged = last_transaction_of(env.get()) == acknowledged_.load(std::memory_order_acquire);
     if (for_writing || !as_acknowledged) {
       settled = make_durable(env.get());
       if (settled) unsettled_.store(false, std::memory_order_release);
