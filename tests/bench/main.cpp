@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 #include <unistd.h>
@@ -61,7 +62,8 @@ int run_cases(const Arguments& arguments) {
 int main(int argc, char** argv) {
   Arguments arguments;
   auto& options = arguments.options;
-  options.binary = OCTAVO_BINARY;
+  // Both programs are in the same build folder; its path is not compiled in, so that the compiler cache serves others.
+  options.binary = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "../../octavo";
   options.threads = std::max(1u, std::thread::hardware_concurrency());
 
   CLI::App app("Measures Octavo beside a bare Beast server and bare LMDB.");

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -66,7 +68,11 @@ struct Oracle {
   std::vector<Row> rows;
 
   Oracle() {
-    std::ifstream file(OCTAVO_REGEX_ORACLE);
+    const char* tests = std::getenv("OCTAVO_TEST_FILES");
+    INFO("OCTAVO_TEST_FILES is the folder `tests` of the project: ctest sets it");
+    REQUIRE(tests != nullptr);
+    std::ifstream file(std::filesystem::path(tests) / "unit/query/selector/regex_oracle.txt");
+    REQUIRE(file);
     for (std::string line; std::getline(file, line);) {
       const std::size_t tab = line.find('\t');
       if (line.starts_with("subject\t")) {
