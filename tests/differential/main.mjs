@@ -135,7 +135,11 @@ await place.start();
 try {
   const first = args.round === undefined ? 0 : Number(args.round);
   const end = args.round === undefined ? Math.ceil(Number(args.queries) / queries_per_round) : first + 1;
-  for (let round = first; round < end && counts.faults < faults_max; ++round) await runRound(place, round, counts, report);
+  for (let round = first; round < end && counts.faults < faults_max; ++round) {
+    const since = performance.now();
+    await runRound(place, round, counts, report);
+    console.log(`round ${round}: ${((performance.now() - since) / 1000).toFixed(1)} s`);  // tells a hang from a slow machine
+  }
 } finally {
   await place.stop();
 }

@@ -3,7 +3,7 @@
 set(octavo_suite_environment "OCTAVO_BINARY=$<TARGET_FILE:octavo>" TEST_PATIENCE=${OCTAVO_TEST_PATIENCE})
 add_executable(octavo_no_executable_memory ${CMAKE_CURRENT_SOURCE_DIR}/support/no_executable_memory.cpp)
 list(APPEND octavo_suite_environment "NO_EXECUTABLE_MEMORY=$<TARGET_FILE:octavo_no_executable_memory>")
-math(EXPR octavo_suite_seconds "300 * ${OCTAVO_TEST_PATIENCE}")
+math(EXPR octavo_suite_seconds "600 * ${OCTAVO_TEST_PATIENCE}")
 if(NOT OCTAVO_SANITIZE)
   list(APPEND octavo_suite_environment "FILE_LAYER_LIBRARY=$<TARGET_FILE:octavo_file_layer>")
 endif()
