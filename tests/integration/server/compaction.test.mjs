@@ -104,7 +104,9 @@ describe('compaction', () => {
   /// A database with a view, a search index and a global index, in which most documents were deleted after they were
   /// indexed.
   const sparselyIndexed = async () => {
+    const earlier = fs.readdirSync(databases());
     const db = await server.database();
+    const folder = path.join(databases(), fs.readdirSync(databases()).find((name) => !earlier.includes(name)));
     const design = {
       views: { by_n: { map: 'function (doc) { emit(doc.n, doc.text); }' } },
       indexes: { texts: { index: 'function (doc) { index("default", doc.text, { store: true }); }' } },
@@ -128,21 +130,15 @@ describe('compaction', () => {
     const rows = expectStatus(await server.get(`/${db}/_all_docs`), 200).rows.filter(({ id }) => !id.startsWith('_design/'));
     await server.fill(db, rows.filter((_, n) => n % 100 > 0).map(({ id, value }) => ({ _id: id, _rev: value.rev, _deleted: true })));
     assert.deepEqual(await indexed(), [40]);
-    return { db, indexed };
+    return { db, folder, indexed };
   };
   const viewInfo = async (db) => expectStatus(await server.get(`/${db}/_design/shop/_info`), 200).view_index;
   const searchInfo = async (db) => expectStatus(await server.get(`/${db}/_design/shop/_search_info/texts`), 200).search_index;
-  /// The folder of the database, known by its view.
-  const folderOf = async (db) => {
-    const { signature } = await viewInfo(db);
-    const folders = path.join(server.dataDir, 'databases');
-    return path.join(folders, fs.readdirSync(folders).find((tag) => fs.existsSync(path.join(folders, tag, `view-${signature}`))));
-  };
+  const databases = () => path.join(server.dataDir, 'databases');
   const foldersIn = (folder, prefix) => fs.readdirSync(folder).filter((name) => name.startsWith(prefix));
 
   test('_compact/{ddoc} compacts all indexes of a design document', async () => {
-    const { db, indexed } = await sparselyIndexed();
-    const folder = await folderOf(db);
+    const { db, folder, indexed } = await sparselyIndexed();
     const [globalIndex] = foldersIn(folder, 'index-');
     const globalBytes = () => fs.statSync(path.join(folder, globalIndex, 'data.mdb')).size;
     const before = { view: await viewInfo(db), search: await searchInfo(db), global: globalBytes() };
@@ -175,8 +171,7 @@ describe('compaction', () => {
   });
 
   test('_compact of a database includes global indexes, and no views', async () => {
-    const { db, indexed } = await sparselyIndexed();
-    const folder = await folderOf(db);
+    const { db, folder, indexed } = await sparselyIndexed();
     const bytes = (prefix) => fs.statSync(path.join(folder, foldersIn(folder, prefix)[0], 'data.mdb')).size;
     const before = { global: bytes('index-'), view: bytes('view-') };
     await compacted(db);
@@ -186,8 +181,7 @@ describe('compaction', () => {
   });
 
   test('_view_cleanup and _search_cleanup remove stray folders of indexes, and no others', async () => {
-    const { db, indexed } = await sparselyIndexed();
-    const folder = await folderOf(db);
+    const { db, folder, indexed } = await sparselyIndexed();
     const known = fs.readdirSync(folder).sort();
     for (const request of ['_view_cleanup', '_search_cleanup']) {
       for (const kind of ['view', 'search', 'index']) {
@@ -201,8 +195,7 @@ describe('compaction', () => {
   });
 
   test('an index that is replaced during its compaction is removed', async () => {
-    const { db } = await sparselyIndexed();
-    const folder = await folderOf(db);
+    const { db, folder } = await sparselyIndexed();
     const design = expectStatus(await server.get(`/${db}/_design/shop`), 200);
     expectStatus(await server.post(`/${db}/_compact/shop`, {}), 202);
     design.views.by_n.map = 'function (doc) { emit(-doc.n, null); }';
