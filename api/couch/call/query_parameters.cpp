@@ -122,6 +122,12 @@ bool accepts_by_name(const Request& request, std::string_view type) {
          });
 }
 
+bool accepts(const Request& request, std::string_view type) {
+  if (!request.header("Accept")) return true;
+  const std::string subtypes = std::string(type.substr(0, type.find('/'))) + "/*";
+  return accepts_by_name(request, type) || accepts_by_name(request, subtypes) || accepts_by_name(request, "*/*");
+}
+
 bool none_match_has(const Request& request, std::string_view etag) {
   const auto header = request.header("If-None-Match");
   return header && any_in_list(*header, [&](std::string_view entry) {

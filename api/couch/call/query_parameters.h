@@ -47,6 +47,8 @@ Expected<boost::json::object> json_object_body(const Request& request);
 
 /// Whether an `Accept` header contains `type` (such as `multipart/mixed`) by name; wildcards do not count.
 bool accepts_by_name(const Request& request, std::string_view type);
+/// Whether the client takes `type`: `Accept` contains it or a wildcard for it, or the request has no `Accept`.
+bool accepts(const Request& request, std::string_view type);
 
 /// Whether `If-None-Match` names `etag` (quotes included), weak or not.
 bool none_match_has(const Request& request, std::string_view etag);

@@ -1,4 +1,5 @@
-// POST /{db}/_bulk_get: reads many documents by id and revision; each result has the leaves or an error.
+// POST /{db}/_bulk_get: reads many documents by id and revision; each result has the leaves or an error. The reply is
+// JSON, or multipart if the client takes that and not JSON: each leaf and each error is a part.
 #include <boost/json.hpp>
 
 #include "api/couch/auth/users_database.h"
@@ -9,6 +10,7 @@
 #include "api/couch/call/sliced_reply.h"
 #include "api/couch/documents/bulk_handlers.h"
 #include "api/couch/documents/document_handlers.h"
+#include "api/couch/server/server.h"
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 #include "partitioning/throughput/request_charge.h"
@@ -82,35 +84,59 @@ Requested parse_wanted(const Call& call, const boost::json::value& entry) {
   return wanted;
 }
 
+// The type of a multipart reply; empty: the reply is JSON.
+std::string_view multipart_type(const Request& request) {
+  if (accepts(request, "application/json")) return {};
+  for (const std::string_view type : {"multipart/mixed", "multipart/related"}) {
+    if (accepts(request, type)) return type;
+  }
+  return {};
+}
+
 class BulkGetProducer final : public SliceProducer {
  public:
-  BulkGetProducer(std::shared_ptr<partitioning::Database> database, std::vector<Requested> wanted, Options options)
-      : database_(std::move(database)), wanted_(std::move(wanted)), options_(options) {}
+  /// `boundary`: that of the multipart reply; empty for JSON.
+  BulkGetProducer(std::shared_ptr<partitioning::Database> database, std::vector<Requested> wanted, Options options,
+                  std::string boundary)
+      : database_(std::move(database)), wanted_(std::move(wanted)), options_(options), boundary_(std::move(boundary)) {}
 
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
-    if (next_ == 0) out += "{\"results\":[";
+    if (next_ == 0 && is_json()) out += "{\"results\":[";
     for (std::size_t rows = 0; next_ < wanted_.size(); ++rows) {
       if (rows == budget.rows_max || out.size() >= slice_bytes) return false;
-      if (next_ > 0) out += ',';
+      if (next_ > 0 && is_json()) out += ',';
       OCTAVO_TRY_VOID(append_result(out, wanted_[next_++]));
     }
-    out += "]}\n";
+    if (is_json()) {
+      out += "]}\n";
+    } else if (!wanted_.empty()) {  // without any part, CouchDB sends no boundary either
+      out += "\r\n--" + boundary_ + "--\r\n";
+    }
     return true;
   }
 
   double charge(std::uint64_t) const override { return charge_; }
 
  private:
+  bool is_json() const { return boundary_.empty(); }
+
+  void begin_part(std::string& out, bool error) const {
+    out += "\r\n--" + boundary_ + "\r\nContent-Type: application/json";
+    out += error ? "; error=\"true\"\r\n\r\n" : "\r\n\r\n";
+  }
+
   Expected<void> append_result(std::string& out, const Requested& wanted) {
-    out += "{\"id\":";
-    append_id(out, wanted);
-    out += ",\"docs\":[";
+    if (is_json()) {
+      out += "{\"id\":";
+      append_id(out, wanted);
+      out += ",\"docs\":[";
+    }
     if (wanted.error) {
       append_error(out, wanted, wanted.rejected_revision, *wanted.error);
     } else {
       OCTAVO_TRY_VOID(append_documents(out, wanted));
     }
-    out += "]}";
+    if (is_json()) out += "]}";
     return {};
   }
 
@@ -128,14 +154,18 @@ class BulkGetProducer final : public SliceProducer {
     if (nodes.empty()) return append_missing(out, wanted);
     bool first = true;
     for (const auto* node : nodes) {
-      out += std::exchange(first, false) ? "{\"ok\":" : ",{\"ok\":";
+      if (is_json()) {
+        out += std::exchange(first, false) ? "{\"ok\":" : ",{\"ok\":";
+      } else {
+        begin_part(out, false);
+      }
       OCTAVO_TRY_VOID(append_node(out, *document, snapshot, tree, *node, options_.render));
-      out += '}';
+      if (is_json()) out += '}';
     }
     return {};
   }
 
-  static Expected<void> append_missing(std::string& out, const Requested& wanted) {
+  Expected<void> append_missing(std::string& out, const Requested& wanted) const {
     std::string revision = "\"undefined\"";
     if (wanted.revision) {
       revision.clear();
@@ -145,14 +175,19 @@ class BulkGetProducer final : public SliceProducer {
     return {};
   }
 
-  static void append_error(std::string& out, const Requested& wanted, std::string_view revision, const Error& error) {
-    out += "{\"error\":{\"id\":";
+  void append_error(std::string& out, const Requested& wanted, std::string_view revision, const Error& error) const {
+    if (is_json()) {
+      out += "{\"error\":";
+    } else {
+      begin_part(out, true);
+    }
+    out += "{\"id\":";
     append_id(out, wanted);
     out += ",\"rev\":";
     out += revision;
     out += ',';
     append_error_members(out, error);
-    out += "}}";
+    out += is_json() ? "}}" : "}";
   }
 
   static void append_id(std::string& out, const Requested& wanted) {
@@ -166,6 +201,7 @@ class BulkGetProducer final : public SliceProducer {
   std::shared_ptr<partitioning::Database> database_;
   std::vector<Requested> wanted_;
   Options options_;
+  std::string boundary_;
   std::size_t next_ = 0;
   double charge_ = 0;
 };
@@ -186,8 +222,15 @@ Task<Expected<Reply>> bulk_get(Call& call) {
   std::vector<Requested> wanted;
   wanted.reserve(docs->get_array().size());
   for (const auto& entry : docs->get_array()) wanted.push_back(parse_wanted(call, entry));
-  auto producer = std::make_unique<BulkGetProducer>(call.database, std::move(wanted), options);
-  co_return co_await sliced_reply(call, std::move(producer));
+  const auto multipart = multipart_type(call.request);
+  const std::string boundary = multipart.empty() ? std::string() : new_uuid();
+  auto producer = std::make_unique<BulkGetProducer>(call.database, std::move(wanted), options, boundary);
+  auto reply = co_await sliced_reply(call, std::move(producer));
+  if (reply && !multipart.empty()) {
+    reply->content_type = {};
+    reply->headers.emplace_back("Content-Type", std::string(multipart) + "; boundary=\"" + boundary + "\"");
+  }
+  co_return reply;
 }
 
 }  // namespace octavo::api::couch

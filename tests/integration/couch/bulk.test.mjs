@@ -105,6 +105,19 @@ describe('bulk calls', () => {
     assert.deepEqual(old.results[0].docs.map((row) => row.ok.letter).sort(), ['b', 'c']);
   });
 
+  test('_bulk_get is multipart when the client does not take JSON', async () => {
+    const [{ rev }] = expectStatus(await bulk({ docs: [{ _id: 'part', n: 7 }] }), 201);
+    const reply = await server.post(`/${db}/_bulk_get`, { docs: [{ id: 'part' }, { id: 'nothing' }] },
+      { headers: { Accept: 'multipart/related' } });
+    expectStatus(reply, 200);
+    const [, boundary] = reply.headers['content-type'].match(/^multipart\/related; boundary="([0-9a-f]+)"$/);
+    const parts = reply.text.split(`\r\n--${boundary}`).slice(1).map((part) => part.split('\r\n\r\n'));
+    assert.deepEqual(parts.map(([head]) => head.trim()),
+      ['Content-Type: application/json', 'Content-Type: application/json; error="true"', '--']);
+    assert.deepEqual(JSON.parse(parts[0][1]), { _id: 'part', _rev: rev, n: 7 });
+    assert.deepEqual(JSON.parse(parts[1][1]), { id: 'nothing', rev: 'undefined', error: 'not_found', reason: 'missing' });
+  });
+
   test('_bulk_get checks its body', async () => {
     expectError(await server.post(`/${db}/_bulk_get`, {}), 400, 'bad_request', "Missing JSON list of 'docs'.");
     expectStatus(await server.post(`/${db}/_bulk_get`, { docs: [{}] }), 200);

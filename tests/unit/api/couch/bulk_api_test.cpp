@@ -191,6 +191,36 @@ TEST_CASE("_bulk_get answers each document or its error") {
   CHECK(results[3].at("docs").as_array()[0].at("error").at("reason") == "Invalid rev format");
 }
 
+TEST_CASE("_bulk_get is multipart for clients that take that and not JSON") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  const auto rev = text(couch.put("/db/a", R"({"x":1})").json(), "rev");
+  const std::string wanted = R"({"docs":[{"id":"a"},{"id":"b"},{"id":"a","rev":"zz"}]})";
+
+  const auto got = couch.post("/db/_bulk_get", wanted, {{"Accept", "multipart/mixed"}});
+  REQUIRE(got.status == 200);
+  const auto type = got.header("Content-Type").value();
+  const std::string begin = "multipart/mixed; boundary=\"";
+  REQUIRE(type.starts_with(begin));
+  const auto boundary = type.substr(begin.size(), type.size() - begin.size() - 1);
+  const std::string part = "\r\n--" + boundary + "\r\nContent-Type: application/json";
+  CHECK(got.body == part + "\r\n\r\n" + R"({"_id":"a","_rev":")" + rev + R"(","x":1})" +                  //
+                        part + "; error=\"true\"\r\n\r\n" +                                               //
+                        R"({"id":"b","rev":"undefined","error":"not_found","reason":"missing"})" +        //
+                        part + "; error=\"true\"\r\n\r\n" +                                               //
+                        R"({"id":"a","rev":"zz","error":"bad_request","reason":"Invalid rev format"})" +  //
+                        "\r\n--" + boundary + "--\r\n");
+
+  const auto related = couch.post("/db/_bulk_get", wanted, {{"Accept", "multipart/related"}});
+  CHECK(related.header("Content-Type")->starts_with("multipart/related; boundary="));
+  CHECK(couch.post("/db/_bulk_get", R"({"docs":[]})", {{"Accept", "multipart/mixed"}}).body.empty());
+  for (const auto* accept : {"multipart/mixed, application/json", "*/*", "text/html"}) {
+    const auto json = couch.post("/db/_bulk_get", wanted, {{"Accept", accept}});
+    CHECK_FALSE(json.header("Content-Type").has_value());
+    CHECK(json.json().at("results").as_array().size() == 3);
+  }
+}
+
 TEST_CASE("_bulk_get shows histories when asked") {
   CouchApiFixture couch;
   couch.put("/db");

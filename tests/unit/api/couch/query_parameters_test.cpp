@@ -97,6 +97,18 @@ TEST_CASE("a wildcard does not ask for multipart") {
   CHECK(accepts_by_name(request, "multipart/mixed"));
 }
 
+TEST_CASE("a client takes what Accept names or includes, and everything without Accept") {
+  const OneHeader parts("Accept", "multipart/*;q=0.9, text/html");
+  const OneHeader any("Accept", "text/html, */*;q=0.1");
+  Request request;
+  CHECK(accepts(request, "application/json"));
+  request.headers = &parts;
+  CHECK(accepts(request, "multipart/related"));
+  CHECK_FALSE(accepts(request, "application/json"));
+  request.headers = &any;
+  CHECK(accepts(request, "application/json"));
+}
+
 TEST_CASE("a location keeps the colon of a partitioned id and encodes the rest") {
   const OneHeader host("Host", "example.org:5984");
   Request request;
