@@ -1,5 +1,7 @@
 #include "api/couch/call/json_reply.h"
 
+#include <utility>
+
 #include "query/json/large_integer.h"
 
 namespace octavo::api::couch {
@@ -8,6 +10,14 @@ Reply json_reply(const boost::json::value& value) {
   Reply reply;
   reply.body = query::serialize_json(value);
   reply.body += '\n';
+  return reply;
+}
+
+Reply not_modified(std::string etag) {
+  Reply reply;
+  reply.status = 304;
+  reply.content_type = {};
+  reply.headers.emplace_back("ETag", std::move(etag));
   return reply;
 }
 

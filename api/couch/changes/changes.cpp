@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "api/couch/auth/users_database.h"
+#include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/query_parameters.h"
@@ -13,6 +14,8 @@
 #include "api/couch/changes/feed_stream.h"
 #include "api/couch/changes/routes.h"
 #include "api/couch/changes/version_feed.h"
+#include "base/digest.h"
+#include "base/encoding.h"
 #include "base/json_writer.h"
 
 namespace octavo::api::couch {
@@ -77,29 +80,63 @@ Expected<void> check_feed_body(const Request& request, const ChangesQuery& query
   return {};
 }
 
+struct PreparedFeed {
+  std::unique_ptr<FollowedFeed> feed;
+  std::optional<std::string> entity_tag;  // of a reply that stays the same until something is written or purged
+};
+
+bool has_entity_tag(const Call& call, const ChangesQuery& query) {
+  // A body may filter, too, and belongs to no entity. Documents that expire change the reply without a write.
+  return query.mode == FeedMode::normal && call.request.method != Method::post && !call.database->has_time_to_live();
+}
+
+// nullopt if a physical partition cannot be read: the feed of a logical partition may not need it.
+std::optional<std::string> entity_tag_of(const partitioning::Database& database) {
+  // After a restart the files may be those of a backup, whose sequences are given to other writes.
+  constexpr std::size_t start_bytes = 8;
+  static const std::string start = crypto::hex_encode(crypto::random_bytes(start_bytes));
+  const auto sequence = database.format_sequence(database.committed_sequence());
+  const auto purges = database.purge_count();
+  if (!purges) return std::nullopt;
+  return "\"" + sequence + "-" + std::to_string(*purges) + "-" + start + "\"";
+}
+
 // Runs on a worker if the filter in the request's body is large.
-Expected<std::unique_ptr<FollowedFeed>> parse_changes(const Call& call, ChangesQuery query,
-                                                      std::optional<std::string> partition_key) {
+Expected<PreparedFeed> prepare_changes(const Call& call, ChangesQuery query, std::optional<std::string> partition_key) {
   // Nothing else needs the key's target, so without a limit the key is not hashed.
   if (call.database->meter().is_limited()) {
     OCTAVO_TRY_VOID(call.database->meter().admit_scan(call.scope_of(partition_key)));
   }
   if (is_system_database(*call.database)) OCTAVO_TRY_VOID(check_system_listing(call, "_changes"));
   OCTAVO_TRY_VOID(check_feed_body(call.request, query));
-  if (query.all_versions) return version_feed(call, std::move(query), std::move(partition_key));
+  PreparedFeed prepared;
+  if (query.all_versions) {
+    OCTAVO_TRY(prepared.feed, version_feed(call, std::move(query), std::move(partition_key)));
+    return prepared;
+  }
   OCTAVO_TRY(const auto since, call.database->parse_sequence(query.since));
   OCTAVO_TRY(auto filter, ChangesFilter::create(call, query));
-  return std::make_unique<FollowedChanges>(
+  // Before the feed begins: it shows at least the writes that the tag counts. Functions see more of a request than its
+  // URL.
+  if (has_entity_tag(call, query) && !filter.runs_functions()) {
+    prepared.entity_tag = entity_tag_of(*call.database);
+  }
+  prepared.feed = std::make_unique<FollowedChanges>(
       ChangesFeed(call.database, std::move(query), since, std::move(filter), std::move(partition_key)));
+  return prepared;
 }
 
 Task<Expected<Reply>> follow_changes(Call& call, std::optional<std::string> partition_key) {
   OCTAVO_CO_TRY(auto query, parse_changes_query(call.request));
   const auto mode = query.mode;
   const auto patience = query.patience;
-  const auto parse = [&] { return parse_changes(call, std::move(query), std::move(partition_key)); };
-  OCTAVO_CO_TRY(auto feed, co_await work_on_body(call, parse));
-  co_return co_await feed_reply(std::move(feed), mode, patience);
+  const auto prepare = [&] { return prepare_changes(call, std::move(query), std::move(partition_key)); };
+  OCTAVO_CO_TRY(auto prepared, co_await work_on_body(call, prepare));
+  auto& tag = prepared.entity_tag;
+  if (tag && none_match_has(call.request, *tag)) co_return not_modified(*std::move(tag));
+  auto reply = co_await feed_reply(std::move(prepared.feed), mode, patience);
+  if (reply && tag) reply->headers.emplace_back("ETag", *std::move(tag));
+  co_return reply;
 }
 
 Task<Expected<Reply>> changes(Call& call) {

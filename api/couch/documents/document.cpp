@@ -6,6 +6,7 @@
 
 #include "api/couch/auth/users_database.h"
 #include "api/couch/call/document_id.h"
+#include "api/couch/call/json_reply.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/documents/document_handlers.h"
 #include "api/couch/documents/open_revisions.h"
@@ -88,14 +89,6 @@ std::string etag_of(const Revision& revision) {
   revision.append_to(etag);
   etag += '"';
   return etag;
-}
-
-Reply not_modified(std::string etag) {
-  Reply reply;
-  reply.status = 304;
-  reply.content_type = {};
-  reply.headers.emplace_back("ETag", std::move(etag));
-  return reply;
 }
 
 // nullopt: the document is large and must be read on a worker.

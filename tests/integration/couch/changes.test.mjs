@@ -41,6 +41,20 @@ describe('_changes, all at once', () => {
     assert.equal(now.last_seq, rows.at(-1).seq);
   });
 
+  test('ETag: the whole feed is sent again only after a change', async () => {
+    const other = await server.database();
+    await server.fill(other, [{ _id: 'x' }]);
+    const get = (tag) => server.get(`/${other}/_changes`, tag && { headers: { 'If-None-Match': tag } });
+    const first = await get();
+    expectStatus(first, 200);
+    const again = await get(first.headers.etag);
+    assert.equal(again.status, 304);
+    assert.equal(again.text, '');
+    await server.fill(other, [{ _id: 'y' }]);
+    assert.deepEqual(ids(expectStatus(await get(first.headers.etag), 200).results), ['x', 'y']);
+    assert.equal((await server.get(`/${other}/_changes?feed=longpoll`)).headers.etag, undefined);
+  });
+
   test('a since of another life of the database starts over', async () => {
     const other = await server.database();
     await server.fill(other, [{ _id: 'x' }, { _id: 'y' }]);

@@ -1,7 +1,7 @@
 // The change feed, normal mode: one row per document, at its last change.
 import { isDesign } from './document_parser.mjs';
 import { render } from './document_reader.mjs';
-import { Accepted, Sequence, SequenceWithin } from './opaque.mjs';
+import { Accepted, matching, Sequence, SequenceWithin } from './opaque.mjs';
 import { badRequest, notFound, Refusal, Reply } from './reply.mjs';
 import { countOf, isObject, parseJson } from './request.mjs';
 import { matches, parseSelector } from './selector.mjs';
@@ -126,11 +126,18 @@ export function changes({ request, database, partition }) {
     sent.push(row);
   }
   const left = rows.slice(looked);
-  return new Reply(200, {
+  const body = {
     results: sent,
     last_seq: lastSequence(database, query, since, rows, looked, sent.length === query.limit),
     pending: pendingOf(left.length, since, rows),
-  });
+  };
+  return new Reply(200, body, hasTag(request) ? { etag: matching(/^"\d+-[0-9a-f]+-\d+-[0-9a-f]+"$/) } : {});
+}
+
+/// Whether the reply depends on nothing but the URL and the documents.
+function hasTag({ method, query }) {
+  const filter = query.get('filter') ?? '';
+  return method === 'GET' && (query.get('feed') ?? 'normal') === 'normal' && ['', '_design', '_doc_ids'].includes(filter);
 }
 
 function rowOf(database, { id, tree }, passes, query) {

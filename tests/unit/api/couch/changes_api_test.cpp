@@ -129,6 +129,34 @@ TEST_CASE("limit=0 tells only where the feed is") {
   CHECK(got.at("pending") == 4);
 }
 
+TEST_CASE("a normal feed has an entity tag until something is written or purged") {
+  CouchApiFixture couch;
+  make_edited(couch);
+  const auto tag = couch.get("/db/_changes").header("ETag").value();
+  const auto same = couch.get("/db/_changes", {{"If-None-Match", "\"other\", W/" + tag}});
+  CHECK(same.status == 304);
+  CHECK(same.body.empty());
+  CHECK(same.header("ETag") == tag);
+  CHECK(couch.send("HEAD", "/db/_changes", "", {{"If-None-Match", tag}}).status == 304);
+
+  couch.put("/db/e", "{}");
+  const auto written = couch.get("/db/_changes", {{"If-None-Match", tag}});
+  CHECK(written.status == 200);
+  CHECK(ids(written) == "a b c d e");
+  const auto newer = written.header("ETag").value();
+  CHECK(newer != tag);
+  couch.post("/db/_purge", R"({"e":[")" + text(couch.get("/db/e").json(), "_rev") + R"("]})");
+  CHECK(couch.get("/db/_changes", {{"If-None-Match", newer}}).status == 200);
+}
+
+TEST_CASE("feeds that wait, and feeds with a body, have no entity tag") {
+  CouchApiFixture couch;
+  make_edited(couch);
+  CHECK_FALSE(couch.get("/db/_changes?feed=longpoll").header("ETag").has_value());
+  CHECK_FALSE(couch.post("/db/_changes?filter=_selector", R"({"selector":{}})").header("ETag").has_value());
+  CHECK(couch.get("/db/_changes?filter=_design").header("ETag").has_value());
+}
+
 TEST_CASE("since=now is after everything") {
   CouchApiFixture couch;
   make_edited(couch);
