@@ -148,6 +148,7 @@ describe('update functions', () => {
         framing: "function(doc, req) { return [null, {headers: {'Content-Length': '3', 'Transfer-Encoding': 'chunked', 'Connection': 'close'}, body: 'longer'}]; }",
         echo: 'function(doc, req) { return [null, {json: req}]; }',
         nothing: 'function() {}',
+        helped: "function() { registerType('x', 'a/b'); provides('x', send); start({}); return [null, 'rows: ' + getRow()]; }",
         throws: "function() { throw new Error('no'); }",
         ruled: "function(doc, req) { return [{_id: 'ruled', bad: true}, 'x']; }",
         odd: "function(doc, req) { return [{_id: 'odd'}, {unknown: 1}]; }",
@@ -218,6 +219,10 @@ describe('update functions', () => {
     assert.equal(reply.status, 200);
     assert.equal(reply.text, 'nothing');
     assert.equal(reply.headers['x-couch-id'], undefined);
+  });
+
+  test('may call the helpers of shows and lists, which do nothing', async () => {
+    assert.equal((await update('helped')).text, 'rows: null');
   });
 
   test('chooses status and body', async () => {

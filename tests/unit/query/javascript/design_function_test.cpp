@@ -116,6 +116,15 @@ TEST_CASE("an update function may store nothing") {
   CHECK_FALSE(update(program_of("function() { return [[1], 'x']; }"), 0, std::nullopt, "{}")->document);
 }
 
+TEST_CASE("the helpers of shows and lists have no effect in update functions") {
+  const auto result =
+      update(program_of("function() { registerType('x', 'a/b'); provides('x', function() {}); start({}); "
+                        "send('y'); return [null, String(getRow())]; }"),
+             0, std::nullopt, "{}");
+  REQUIRE(result);
+  CHECK(result->response == R"("null")");
+}
+
 TEST_CASE("an update function without a response fails") {
   const auto word_of = [](std::string_view source) {
     const auto result = update(program_of(source), 0, std::nullopt, "{}");
