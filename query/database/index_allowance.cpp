@@ -29,7 +29,11 @@ IndexAllowance::Count IndexAllowance::count(std::string_view id, std::string_vie
   if (const auto definitions = definitions_from_design_document(id, body, database_.partitioned())) {
     count.json = definitions->size();
   }
-  for (const auto& kind : feed_index_kinds()) count.feed += kind.read(id, {}, body, database_.partitioned()).size();
+  for (const auto& kind : feed_index_kinds()) {
+    for (const auto& definition : kind.read(id, {}, body, database_.partitioned())) {
+      if (!definition.on_demand) ++count.feed;
+    }
+  }
   return count;
 }
 

@@ -23,6 +23,7 @@ struct FeedIndexDefinition {
   /// Text from which the kind can create the index again, even if the design document has changed: it is stored beside
   /// the files, so that an index whose definition was replaced still answers after a restart.
   std::string content;
+  bool on_demand = false;  ///< built only after a query has asked for it (FeedIndexes::demand), and kept from then on
 };
 
 /// What an index is given when it is created.

@@ -152,22 +152,53 @@ Expected<std::shared_ptr<const FeedIndexCatalog>> FeedIndexes::catalog() {
   return catalog_.load();
 }
 
+Expected<void> FeedIndexes::demand(std::string_view design_document) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (demanded_.emplace(design_document).second) changes_.fetch_add(1, std::memory_order_acq_rel);
+  }
+  return load();
+}
+
 // --- what is defined ---
 
 std::filesystem::path FeedIndexes::folder_of(const FeedIndexKind& kind, std::string_view identity) const {
   return database_.folder() / (std::string(kind.name) + "-" + std::string(identity));
 }
 
+// Before a restart a query may have asked for it: then it has files.
+bool FeedIndexes::is_asked_for(const FeedIndexKind& kind, const FeedIndexDefinition& definition) const {
+  if (!definition.on_demand) return true;
+  {
+    const std::lock_guard lock(mutex_);
+    if (demanded_.contains(definition.design_document)) return true;
+  }
+  std::error_code ignored;
+  return std::filesystem::exists(folder_of(kind, definition.identity), ignored);
+}
+
 Expected<std::vector<FeedIndexes::Wanted>> FeedIndexes::read_definitions() {
   std::vector<Wanted> wanted;
+  std::set<std::string, std::less<>> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    gone = demanded_;
+  }
   OCTAVO_TRY_VOID(for_each_design_document(database_, [&](const storage::DocumentView& document) {
+    if (const auto known = gone.find(document.id); known != gone.end()) gone.erase(known);
     const std::string revision = document.revision.to_string();
     for (const auto& kind : kinds_) {
       for (auto& definition : kind.read(document.id, revision, document.body, database_.partitioned())) {
-        wanted.push_back({&kind, std::move(definition)});
+        if (is_asked_for(kind, definition)) wanted.push_back({&kind, std::move(definition)});
       }
     }
   }));
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& id : gone) demanded_.erase(id);
+  }
+  // The limit for design documents does not count indexes on demand, so these must not displace others.
+  std::ranges::stable_partition(wanted, [](const Wanted& one) { return !one.definition.on_demand; });
   over_limit_ = wanted.size() > feed_indexes_per_database_max;
   if (over_limit_) {  // by replication, or by two concurrent writes
     spdlog::warn(

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,6 +80,9 @@ class FeedIndexes {
   Expected<std::shared_ptr<const FeedIndexCatalog>> catalog();
   /// The indexes when the design documents were read last; null: they were not read yet.
   std::shared_ptr<const FeedIndexCatalog> last_catalog() const { return catalog_.load(); }
+  /// From now on, the index of `design_document` that is built on demand (FeedIndexDefinition::on_demand) is in the
+  /// catalog and follows the feed, also after a restart. Blocking.
+  Expected<void> demand(std::string_view design_document);
   /// False if `catalog` would have to read design documents and open indexes, which must happen on a worker.
   bool is_loaded() const;
 
@@ -120,6 +124,7 @@ class FeedIndexes {
   void remove_strays();
   void publish();
   void remove_retired();
+  bool is_asked_for(const FeedIndexKind& kind, const FeedIndexDefinition& definition) const;
   std::filesystem::path folder_of(const FeedIndexKind& kind, std::string_view identity) const;
 
   // feed_index_following.cpp: which followers are woken, and when.
@@ -141,7 +146,8 @@ class FeedIndexes {
   bool loaded_ = false;
   bool over_limit_ = false;  ///< of the last load
 
-  mutable std::mutex mutex_;  ///< guards all members below up to the atomics
+  mutable std::mutex mutex_;                     ///< guards all members below up to the atomics
+  std::set<std::string, std::less<>> demanded_;  ///< design documents whose indexes on demand are built
   std::vector<FeedIndexView> views_;
   std::vector<FollowerPtr> followers_;  ///< wanted, or previous
   std::vector<FollowerPtr> retired_;    ///< no longer wanted; queries may still read them

@@ -78,23 +78,27 @@ bool design_option_partitioned(const json::object& design, bool fallback) {
 Expected<IndexDefinition> definition_from_view(const json::value& view) {
   if (!view.is_object()) return bad("invalid_index", "A view must be an object.");
   const auto* map = view.get_object().if_contains("map");
-  if (!map || !map->is_object()) return bad("invalid_index", "JSON indexes must be an object.");
-  const auto* fields = map->get_object().if_contains("fields");
+  return index_from_map(map ? *map : json::value());
+}
+
+}  // namespace
+
+Expected<IndexDefinition> index_from_map(const json::value& map) {
+  if (!map.is_object()) return bad("invalid_index", "JSON indexes must be an object.");
+  const auto* fields = map.get_object().if_contains("fields");
   if (!fields) return bad("missing_required_key", "Missing required key: fields");
   IndexDefinition definition;
   OCTAVO_TRY(definition.fields, fields_from_map(*fields));
   if (definition.fields.empty() || definition.fields.size() > index_fields_max) {
     return bad("invalid_index", "An index has between 1 and 64 fields.");
   }
-  const auto* filter = map->get_object().if_contains("partial_filter_selector");
-  if (!filter) filter = map->get_object().if_contains("selector");  // its name in old CouchDB versions
+  const auto* filter = map.get_object().if_contains("partial_filter_selector");
+  if (!filter) filter = map.get_object().if_contains("selector");  // its name in old CouchDB versions
   if (filter && filter->is_object() && !filter->get_object().empty()) {
     OCTAVO_TRY(definition.partial_filter, Selector::parse(*filter));
   }
   return definition;
 }
-
-}  // namespace
 
 Expected<json::object> parse_design_document(std::string_view body) {
   auto parsed = parse_json(body, LargeIntegers::exact);

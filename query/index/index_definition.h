@@ -80,6 +80,10 @@ boost::json::object primary_index_to_json();
 Expected<std::vector<IndexDefinitionPtr>> definitions_from_design_document(std::string_view id, std::string_view body,
                                                                            bool database_is_partitioned);
 
+/// The fields and the filter of an index, and nothing else, from the `map` of its view or the result of def_to_json().
+/// Errors: bad_request.
+Expected<IndexDefinition> index_from_map(const boost::json::value& map);
+
 /// A stored design document as an object. Errors: corrupted if it is not one.
 Expected<boost::json::object> parse_design_document(std::string_view body);
 

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 
 #include "query/collation/collation.h"
+#include "query/index/index_definition.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::query::views {
@@ -42,14 +43,16 @@ std::string ViewGroupDefinition::content() const {
     if (source.reduce) one["reduce"] = *source.reduce;
     sources.push_back(std::move(one));
   }
-  return json::serialize(json::object{{"format", format_version},
-                                      {"collation", options.raw_collation ? "raw" : collation_version()},
-                                      {"raw", options.raw_collation},
-                                      {"include_design", options.include_design},
-                                      {"local_seq", options.local_sequence},
-                                      {"partitioned", partitioned},
-                                      {"modules", modules},
-                                      {"views", std::move(sources)}});
+  json::object content{{"format", format_version},
+                       {"collation", options.raw_collation ? "raw" : collation_version()},
+                       {"raw", options.raw_collation},
+                       {"include_design", options.include_design},
+                       {"local_seq", options.local_sequence},
+                       {"partitioned", partitioned},
+                       {"modules", modules},
+                       {"views", std::move(sources)}};
+  if (of_indexes) content["language"] = "query";
+  return json::serialize(content);
 }
 
 Expected<ViewGroupDefinition> ViewGroupDefinition::from_content(std::string_view content) {
@@ -72,6 +75,7 @@ Expected<ViewGroupDefinition> ViewGroupDefinition::from_content(std::string_view
   definition.options.include_design = flag(*object, "include_design");
   definition.options.local_sequence = flag(*object, "local_seq");
   definition.partitioned = flag(*object, "partitioned");
+  definition.of_indexes = string_member(*object, "language") == "query";
   return definition;
 }
 
@@ -84,6 +88,19 @@ std::optional<ViewGroupDefinition> view_group_of(const DesignDocument& design, b
   definition.options = design.options;
   definition.options.partitioned.reset();
   definition.partitioned = design.partitioned(database_is_partitioned);
+  return definition;
+}
+
+std::optional<ViewGroupDefinition> view_group_of_indexes(std::string_view id, std::string_view body,
+                                                         bool database_is_partitioned) {
+  const auto indexes = definitions_from_design_document(id, body, database_is_partitioned);
+  if (!indexes || indexes->empty() || indexes->size() > design_views_max) return std::nullopt;
+  ViewGroupDefinition definition;
+  definition.of_indexes = true;
+  definition.partitioned = indexes->front()->partitioned;
+  for (const auto& index : *indexes) {
+    definition.views.push_back({index->name, serialize_json(index->def_to_json()), "_count"});
+  }
   return definition;
 }
 

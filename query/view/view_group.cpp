@@ -11,6 +11,7 @@
 #include "base/folder.h"
 #include "base/json_writer.h"
 #include "query/follow/parallel_work.h"
+#include "query/index/index_entry.h"
 #include "query/javascript/functions.h"
 #include "query/json/parsed_document.h"
 
@@ -56,6 +57,71 @@ bool is_plain(std::string_view json) {
   return json.find("\\ud") == std::string_view::npos && std::ranges::count_if(json, opens) <= plain_depth_max;
 }
 
+/// Makes the rows of one document.
+class RowBuilder {
+ public:
+  RowBuilder(const ViewGroupDefinition& definition, const FeedDocument& document)
+      : definition_(definition), document_(document) {
+    append_key_text(escaped_id_, document.id);
+  }
+
+  /// A row of view number `view`; `key` and `value` are JSON texts.
+  void add(std::size_t view, std::string_view key, std::string_view value) {
+    // Large integers in keys were already rounded by JavaScript; keys in requests are rounded the same way.
+    thread_local DocumentParser parser(LargeIntegers::rounded);  // NOLINT(misc-use-internal-linkage)
+    // Skip rows with half a surrogate pair or deeper nesting than any document: they would block the index for good.
+    if (!is_plain(value) && !parser.parse(value)) return;
+    const auto parsed = parser.parse(key);
+    if (!parsed) return;
+    ViewGroup::Row row;
+    row.key = definition_.partitioned ? view_prefix(view, document_.partition_key) : view_prefix(view);
+    append_sort_key(row.key, *parsed, definition_.key_order());
+    row.key += escaped_id_;
+    const auto ordinal = static_cast<std::uint32_t>(rows_.size());
+    for (int shift = 24; shift >= 0; shift -= 8) row.key += static_cast<char>(ordinal >> shift);
+    append_row_value(row.value, escaped_id_.size(), key, value);
+    rows_.push_back(std::move(row));
+  }
+
+  std::vector<ViewGroup::Row> sorted_rows() && {
+    std::ranges::sort(rows_, {}, &ViewGroup::Row::key);
+    return std::move(rows_);
+  }
+
+ private:
+  const ViewGroupDefinition& definition_;
+  const FeedDocument& document_;
+  std::string escaped_id_;
+  std::vector<ViewGroup::Row> rows_;
+};
+
+Expected<void> add_index_rows(const std::vector<IndexDefinition>& indexes, const FeedDocument& document,
+                              RowBuilder& rows) {
+  thread_local DocumentParser parser;  // NOLINT(misc-use-internal-linkage): local to the function
+  OCTAVO_TRY(const auto body, parser.parse(document.json));
+  std::string key, value, fields;
+  for (std::size_t i = 0; i < indexes.size(); ++i) {
+    key.clear();
+    value.clear();
+    const IndexedDocument indexed{body, document.json, document.id, document.revision};
+    if (!append_index_entry(indexes[i], indexed, key, value)) continue;
+    const auto entry = IndexRow::decode(key, value);
+    OCTAVO_ASSERT(entry.has_value());
+    fields.clear();
+    bool complete = true;
+    for (std::size_t field = 0; complete && field < indexes[i].fields.size(); ++field) {
+      const auto text = entry->field(field);
+      complete = !text.empty();
+      fields += field == 0 ? '[' : ',';
+      fields += text;
+    }
+    fields += ']';
+    // A document that lacks a field has an entry in the index, but in CouchDB it has no row.
+    if (complete) rows.add(i, fields, "null");
+  }
+  return {};
+}
+
 }  // namespace
 
 std::size_t ViewGroup::bytes_of(const std::vector<Row>& rows) {
@@ -89,7 +155,13 @@ Expected<void> ViewGroup::prepare() {
   std::vector<javascript::Program::Function> reduces;
   std::vector<std::size_t> reduce_numbers;
   for (const auto& view : definition_.views) {
-    maps.push_back({"view " + view.name + " map", view.map});
+    if (definition_.of_indexes) {
+      OCTAVO_TRY(const auto map, parse_json(view.map, LargeIntegers::exact));
+      OCTAVO_TRY(auto index, index_from_map(map));
+      indexes_.push_back(std::move(index));
+    } else {
+      maps.push_back({"view " + view.name + " map", view.map});
+    }
     reduce_numbers.push_back(reduces.size());
     if (view.reduce && !is_built_in(*view.reduce)) reduces.push_back({"view " + view.name + " reduce", *view.reduce});
   }
@@ -152,17 +224,17 @@ void ViewGroup::remove_files() {
 // --- rows ---
 
 Expected<std::vector<ViewGroup::Row>> ViewGroup::rows_of(const FeedDocument& document) const {
-  std::vector<Row> rows;
-  if (!document.present) return rows;
-  if (storage::is_design_id(document.id) && (!definition_.options.include_design || definition_.partitioned)) {
-    return rows;
-  }
-  thread_local javascript::MapOutput output;  // NOLINT(misc-use-internal-linkage): local to the function
-  // Large integers in keys were already rounded by JavaScript; keys in requests are rounded the same way.
-  thread_local DocumentParser parser(LargeIntegers::rounded);  // NOLINT(misc-use-internal-linkage)
-  std::string with_sequence;
+  if (!document.present) return {};
+  if (storage::is_design_id(document.id) && (!definition_.options.include_design || definition_.partitioned)) return {};
   std::string_view json = document.json;
   OCTAVO_ASSERT(json.starts_with('{') && json.ends_with('}'));
+  RowBuilder rows(definition_, document);
+  if (definition_.of_indexes) {
+    OCTAVO_TRY_VOID(add_index_rows(indexes_, document, rows));
+    return std::move(rows).sorted_rows();
+  }
+  thread_local javascript::MapOutput output;  // NOLINT(misc-use-internal-linkage): local to the function
+  std::string with_sequence;
   if (definition_.options.local_sequence) {
     with_sequence = json.substr(0, json.size() - 1);
     append_json_key(with_sequence, "_local_seq");
@@ -171,29 +243,12 @@ Expected<std::vector<ViewGroup::Row>> ViewGroup::rows_of(const FeedDocument& doc
     json = with_sequence;
   }
   OCTAVO_TRY_VOID(javascript::map(maps_, json, output));
-  rows.reserve(output.rows.size());
-  std::string escaped_id;
-  append_key_text(escaped_id, document.id);
-  std::uint32_t ordinal = 0;
   for (const auto& emitted : output.rows) {
-    // Skip rows with half a surrogate pair or deeper nesting than any document: they would block the index for good.
-    if (!is_plain(output.value(emitted)) && !parser.parse(output.value(emitted))) continue;
-    const auto key = parser.parse(output.key(emitted));
-    if (!key) continue;
     OCTAVO_ASSERT(emitted.function < reducers_.size());
-    Row row;
-    row.key =
-        definition_.partitioned ? view_prefix(emitted.function, document.partition_key) : view_prefix(emitted.function);
-    append_sort_key(row.key, *key, definition_.key_order());
-    row.key += escaped_id;
-    for (int shift = 24; shift >= 0; shift -= 8) row.key += static_cast<char>(ordinal >> shift);
-    ++ordinal;
-    append_row_value(row.value, escaped_id.size(), output.key(emitted), output.value(emitted));
-    rows.push_back(std::move(row));
+    rows.add(emitted.function, output.key(emitted), output.value(emitted));
   }
-  std::ranges::sort(rows, {}, &Row::key);
   if (output.text.capacity() > output_bytes_kept) output = {};
-  return rows;
+  return std::move(rows).sorted_rows();
 }
 
 Expected<std::size_t> ViewGroup::apply(const FeedChanges& given) {
@@ -344,12 +399,13 @@ FeedIndexKind view_kind() {
   kind.read = [](std::string_view id, std::string_view revision, std::string_view body, bool partitioned) {
     std::vector<FeedIndexDefinition> definitions;
     const auto design = read_design_document(id, revision, body);
-    if (!design || !*design) return definitions;
-    const auto views = view_group_of(**design, partitioned);
+    if (!design) return definitions;
+    const auto views = *design ? view_group_of(**design, partitioned) : view_group_of_indexes(id, body, partitioned);
     if (!views) return definitions;
     std::string content = views->content();
     std::string identity = feed_index_identity(content);
-    definitions.push_back({std::move(identity), std::string(id), {}, std::move(content)});
+    // Few clients read a Mango index as a view, and its rows take as much space as the index.
+    definitions.push_back({std::move(identity), std::string(id), {}, std::move(content), views->of_indexes});
     return definitions;
   };
   kind.make = &ViewGroup::make;

@@ -15,6 +15,7 @@
 #include "query/follow/feed_index.h"
 #include "query/follow/feed_index_kind.h"
 #include "query/follow/purge_scan.h"
+#include "query/index/index_definition.h"
 #include "query/javascript/program.h"
 #include "query/view/reducer.h"
 #include "query/view/summaries.h"
@@ -95,6 +96,7 @@ class ViewGroup final : public FeedIndex {
   const FeedIndexOptions options_;
   storage::Store store_;
   javascript::ProgramPtr maps_;
+  std::vector<IndexDefinition> indexes_;  ///< in place of the functions, if the maps are those of Mango indexes
   std::vector<std::unique_ptr<Reducer>> reducers_;  ///< by view
   std::atomic<storage::Sequence> checkpoint_{0};
   std::atomic<storage::Sequence> complete_through_{0};

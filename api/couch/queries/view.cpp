@@ -18,6 +18,7 @@
 #include "query/collation/collation.h"
 #include "query/database/database_services.h"
 #include "query/database/index_allowance.h"
+#include "query/index/index_definition.h"
 #include "query/json/parsed_document.h"
 #include "query/view/view_group.h"
 
@@ -141,16 +142,39 @@ Expected<void> check_view_access(const Call& call, bool partition) {
   return {};
 }
 
-// Reads changed design documents and opens their indexes, on a worker.
-Task<void> load_indexes(const Call& call) {
+Expected<bool> is_mango_index(const partitioning::Database& database, std::string_view id, std::string_view name) {
+  OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+  OCTAVO_TRY(const auto document, snapshot.find(id));
+  if (!document || document->deleted) return false;
+  OCTAVO_TRY(const auto indexes, query::definitions_from_design_document(id, document->body, database.partitioned()));
+  return std::ranges::any_of(indexes, [&](const auto& index) { return index->name == name; });
+}
+
+/// Reads changed design documents and opens their indexes. A Mango index gets the rows of a view when a query asks for
+/// them the first time.
+Expected<void> load_index(const Call& call, query::FeedIndexes& indexes) {
+  OCTAVO_TRY(const auto catalog, indexes.catalog());
+  const std::string id = "_design/" + call.path("ddoc");
+  if (catalog->find("view", id, {})) return {};
+  OCTAVO_TRY(const bool is_index, is_mango_index(*call.database, id, call.path("view")));
+  return is_index ? indexes.demand(id) : Expected<void>{};
+}
+
+// On a worker, unless there is nothing to do.
+Task<void> load_index_if_needed(const Call& call) {
   auto* services = call.database_services();
-  if (services == nullptr || services->feed_indexes().is_loaded()) co_return;
+  if (services == nullptr) co_return;
+  auto& indexes = services->feed_indexes();
+  if (indexes.is_loaded()) {
+    const auto catalog = indexes.last_catalog();
+    if (catalog && catalog->find("view", "_design/" + call.path("ddoc"), {})) co_return;
+  }
   // Ignore errors here: requests that need an index that cannot be loaded report them.
-  co_await call.services.engine.workers().run_blocking([&] { return services->feed_indexes().catalog(); });
+  co_await call.services.engine.workers().run_blocking([&] { return load_index(call, indexes); });
 }
 
 Task<Expected<Reply>> answer(Call& call, ViewRequest request, bool several) {
-  co_await load_indexes(call);
+  co_await load_index_if_needed(call);
   OCTAVO_CO_TRY(const auto target, co_await find_target(call, request));
   std::optional<std::string> partition_key;
   if (!request.queries.empty()) partition_key = request.queries.front().partition;
@@ -272,7 +296,8 @@ Expected<Reply> view_information(const Call& call) {
   append_json_key(out, "signature");
   append_json_string(out, found ? std::string_view(found->definition.identity) : std::string_view());
   append_counter(out, "purge_seq", group ? group->purge_count() : 0);
-  out += ",\"language\":\"javascript\"";
+  append_json_key(out, "language");
+  append_json_string(out, group && group->definition().of_indexes ? "query" : "javascript");
   append_json_key(out, "compact_running");
   append_json_bool(out, call.database->is_compacting(id));
   out += ",\"collator_versions\":[";

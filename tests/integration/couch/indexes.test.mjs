@@ -90,6 +90,36 @@ describe('_index', () => {
     assert.equal((await list()).total_rows, 1);
   });
 
+  test('an index is read as a view: the array of its fields is the key, and rows are counted', async () => {
+    await fresh();
+    await server.fill(db, [{ _id: 'a', x: 1, y: 'p' }, { _id: 'b', x: 1, y: 'q' }, { _id: 'c', x: 2, y: null }, { _id: 'd', x: 3 }]);
+    await create({ index: { fields: ['x', 'y'] }, ddoc: 'dd', name: 'nn' });
+    await create({ index: { fields: [{ x: 'desc' }], partial_filter_selector: { y: 'q' } }, ddoc: 'dd', name: 'part' });
+    const view = async (query, name = 'nn') => expectStatus(await server.get(`/${db}/_design/dd/_view/${name}${query}`), 200);
+    assert.deepEqual(await view(''), { rows: [{ key: null, value: 3 }] });
+    assert.deepEqual(await view('?reduce=false'), { total_rows: 3, offset: 0, rows: [
+      { id: 'a', key: [1, 'p'], value: null }, { id: 'b', key: [1, 'q'], value: null }, { id: 'c', key: [2, null], value: null }] });
+    assert.deepEqual((await view('?group_level=1')).rows, [{ key: [1], value: 2 }, { key: [2], value: 1 }]);
+    const range = `?reduce=false&include_docs=true&startkey=${encodeURIComponent('[1,"q"]')}&limit=1`;
+    assert.equal((await view(range)).rows[0].doc.y, 'q');
+    assert.deepEqual((await view('?reduce=false', 'part')).rows, [{ id: 'b', key: [1], value: null }]);
+    await server.put(`/${db}/e`, { x: 0, y: 0 });
+    assert.equal((await view('')).rows[0].value, 4);
+    expectError(await server.get(`/${db}/_design/dd/_view/none`), 404, 'not_found', 'missing_named_view');
+    assert.equal(expectStatus(await server.get(`/${db}/_design/dd/_info`), 200).view_index.language, 'query');
+    expectStatus(await server.delete(`/${db}/_index/dd/json/nn`), 200);
+    expectError(await server.get(`/${db}/_design/dd/_view/nn`), 404, 'not_found', 'missing_named_view');
+  });
+
+  test('an index of the partitions is read as a view of one', async () => {
+    await fresh('partitioned=true');
+    await server.fill(db, [{ _id: 'p:a', x: 1 }, { _id: 'q:b', x: 2 }]);
+    await create({ index: { fields: ['x'] }, ddoc: 'dd', name: 'nn' });
+    const rows = await server.get(`/${db}/_partition/p/_design/dd/_view/nn?reduce=false`);
+    assert.deepEqual(expectStatus(rows, 200).rows, [{ id: 'p:a', key: [1], value: null }]);
+    expectError(await server.get(`/${db}/_design/dd/_view/nn`), 400, 'query_parse_error');
+  });
+
   test('pages go on when the index that they are read by is deleted', async () => {
     const own = await server.database();
     await server.fill(own, Array.from({ length: 60 }, (_, i) => ({ _id: `d${100 + i}`, n: (i * 7) % 60 })));

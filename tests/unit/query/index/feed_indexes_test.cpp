@@ -140,14 +140,14 @@ class Listing : public FeedIndex {
   std::atomic<std::uint64_t> purges_{0};
 };
 
-/// `{"lists":{name: content}}`
+/// `{"lists":{name: content}}`; contents that begin with `late` are built on demand.
 std::vector<FeedIndexDefinition> read_lists(std::string_view id, std::string_view, std::string_view body, bool) {
   std::vector<FeedIndexDefinition> lists;
   const auto design = boost::json::parse(body).as_object();
   if (const auto* members = design.if_contains("lists")) {
     for (const auto& [name, content] : members->as_object()) {
       const std::string text(content.as_string());
-      lists.push_back({"of" + text, std::string(id), std::string(name), text});
+      lists.push_back({"of" + text, std::string(id), std::string(name), text, text.starts_with("late")});
     }
   }
   return lists;
@@ -267,6 +267,32 @@ TEST_CASE("an index that follows the feed has what was written before and after 
   CHECK(document.at("_id") == "a");
   CHECK(document.at("_rev").as_string().starts_with("2-"));
   CHECK(document.at("n") == 3);
+}
+
+TEST_CASE("an index on demand exists once it was asked for, also after a restart") {
+  Lists lists;
+  lists.put("_design/d", R"({"lists":{"all":"late","other":"x"}})");
+  lists.put("_design/e", R"({"lists":{"all":"later"}})");
+  lists.put("a", "{}");
+  const auto is_there = [&](std::string_view id) {
+    return (*lists.indexes().catalog())->find("list", id, "all") != nullptr;
+  };
+  CHECK(ids_in(lists.current_rows("d", "other")).size() == 3);
+  CHECK_FALSE(is_there("_design/d"));
+  CHECK(lists.folders() == std::vector<std::string>{"list-ofx"});
+
+  REQUIRE(lists.indexes().demand("_design/d"));
+  REQUIRE(lists.indexes().demand("_design/d"));
+  CHECK(ids_in(lists.current_rows("d", "all")) == IdList{"_design/d", "_design/e", "a"});
+  CHECK_FALSE(is_there("_design/e"));
+  lists.restart();
+  CHECK(is_there("_design/d"));
+  CHECK_FALSE(is_there("_design/e"));
+  lists.put("b", "{}");
+  CHECK(ids_in(lists.current_rows("d", "all")).size() == 4);
+
+  lists.put("_design/d", "{}", true);
+  CHECK(Lists::soon([&] { return !is_there("_design/d") && lists.folders().empty(); }));
 }
 
 TEST_CASE("a purged document leaves an index that follows the feed") {

@@ -57,6 +57,40 @@ TEST_CASE("a document's rows are what its newest state emits") {
   CHECK(!fixture.problem());
 }
 
+TEST_CASE("the rows of a Mango index are the arrays of its fields") {
+  const auto definition = octavo::query::views::view_group_of_indexes("_design/d", R"({"language":"query","views":{
+      "two":{"map":{"fields":{"a":"asc","b.c":"desc"},"partial_filter_selector":{"n":{"$gt":0}}}},
+      "one":{"map":{"fields":{"_id":"asc"}}},"function":{"map":"function(doc) {}"}}})",
+                                                                      false);
+  REQUIRE(definition);
+  CHECK(ViewGroupDefinition::from_content(definition->content())->of_indexes);
+  GroupFixture fixture(*definition);
+  fixture.put("x", R"({"a":"e","b":{"c":1.50},"n":1})");
+  fixture.put("y", R"({"a":null,"b":{"c":[2]},"n":1})");
+  fixture.put("z", R"({"a":1,"n":1})");              // lacks a field
+  fixture.put("w", R"({"a":1,"b":{"c":1},"n":0})");  // does not match
+  fixture.put("_design/e", R"({"a":1,"b":{"c":1},"n":1})");
+  CHECK(fixture.rows("two") == RowLines{"y [null,[2]] null", "x [\"e\",1.50] null"});
+  CHECK(fixture.rows("one") == RowLines{"w [\"w\"] null", "x [\"x\"] null", "y [\"y\"] null", "z [\"z\"] null"});
+  CHECK(fixture.reduced("one", 0) == RowLines{"null 4"});
+  CHECK(fixture.reduced("two", 1) == RowLines{"[null] 1", "[\"e\"] 1"});
+  fixture.put("x", R"({"a":2,"b":{"c":3},"n":1})");
+  fixture.put("y", "");
+  CHECK(fixture.rows("two") == RowLines{"x [2,3] null"});
+  CHECK(!fixture.problem());
+}
+
+TEST_CASE("only design documents of language query have views of indexes, and functions have another identity") {
+  CHECK_FALSE(
+      octavo::query::views::view_group_of_indexes("_design/d", R"({"views":{"v":{"map":{"fields":["a"]}}}})", false));
+  CHECK_FALSE(octavo::query::views::view_group_of_indexes("_design/d", R"({"language":"query"})", false));
+  auto definition = definition_of({tags_view});
+  const auto content = definition.content();
+  CHECK(content.find("language") == std::string::npos);
+  definition.of_indexes = true;
+  CHECK(definition.content() != content);
+}
+
 TEST_CASE("keys of every type come in CouchDB's order, or raw") {
   auto definition = definition_of({{"all", "function(doc) { emit(doc.k, null); }", {}}});
   const bool raw = GENERATE(false, true);
