@@ -251,6 +251,9 @@ class Reader {
   Expected<void> read_group_field(std::string_view name, const Value& value) {
     OCTAVO_TRY(const auto text, value.text(name));
     OCTAVO_TRY(const auto key, search::parse_sort_key(text));
+    if (key.kind == search::SortKey::Kind::distance) {
+      return fail(ErrorCode::bad_request, "Group by distance not supported. Group by string terms only.");
+    }
     const bool is_number = text.ends_with("<number>");
     if (is_number) return fail(ErrorCode::bad_request, "Group by number not supported. Group by string terms only.");
     grouping().field = key.field;

@@ -2,15 +2,43 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <utility>
 
 #include "base/assert.h"
 
 namespace octavo::query::search {
 
+namespace {
+
+double radians(double degrees) {
+  return degrees * (std::numbers::pi / 180);
+}
+
+// The distance on a sphere, by the haversine formula. A document without a place is as far away as possible, as in
+// Cloudant.
+double distance_from(const SortKey::Origin& origin, double longitude, double latitude) {
+  if (std::isnan(longitude) || std::isnan(latitude)) return std::numbers::pi * origin.earth_radius;
+  const auto half_sine_squared = [](double degrees) {
+    const double sine = std::sin(radians(degrees) / 2);
+    return sine * sine;
+  };
+  const double haversine =
+      half_sine_squared(latitude - origin.latitude) + std::cos(radians(latitude)) * std::cos(radians(origin.latitude)) *
+                                                          half_sine_squared(longitude - origin.longitude);
+  return 2 * origin.earth_radius * std::asin(std::sqrt(std::clamp(haversine, 0.0, 1.0)));
+}
+
+}  // namespace
+
 HitOrder::HitOrder(const std::vector<SortKey>& sort, ColumnCache& columns, SearchBudget& budget)
     : columns_(columns), budget_(budget) {
-  for (const SortKey& key : sort) keys_.push_back({key, nullptr, nullptr});
-  if (keys_.empty()) keys_.push_back({SortKey{.kind = SortKey::Kind::score, .field = {}, .descending = true}, {}, {}});
+  for (const SortKey& key : sort) keys_.push_back({key, nullptr, nullptr, nullptr});
+  if (keys_.empty()) {
+    SortKey best_first;
+    best_first.descending = true;
+    keys_.push_back({std::move(best_first), nullptr, nullptr, nullptr});
+  }
   needs_score_ = std::ranges::any_of(keys_, [](const Key& key) { return key.key.kind == SortKey::Kind::score; });
 }
 
@@ -19,8 +47,11 @@ void HitOrder::enter_segment(const IndexSnapshot::Segment& segment) {
     if (key.key.kind == SortKey::Kind::string) {
       key.strings = columns_.strings(segment.reader, key.key.field, budget_);
       kept_.push_back(key.strings);
-    } else if (key.key.kind == SortKey::Kind::number) {
+    } else if (key.key.kind == SortKey::Kind::number || key.key.kind == SortKey::Kind::distance) {
       key.numbers = columns_.numbers(segment.reader, key.key.field, budget_);
+    }
+    if (key.key.kind == SortKey::Kind::distance) {
+      key.latitudes = columns_.numbers(segment.reader, key.key.latitude_field, budget_);
     }
   }
 }
@@ -42,6 +73,12 @@ void HitOrder::read(int32_t document, int32_t base, double score, std::vector<Or
         OCTAVO_ASSERT(in_segment < keys_[i].numbers->value_of.size());
         slot.number = keys_[i].numbers->value_of[in_segment];
         slot.missing = std::isnan(slot.number);
+        break;
+      case SortKey::Kind::distance:
+        OCTAVO_ASSERT(in_segment < keys_[i].numbers->value_of.size());
+        OCTAVO_ASSERT(in_segment < keys_[i].latitudes->value_of.size());
+        slot.number = distance_from(keys_[i].key.origin, keys_[i].numbers->value_of[in_segment],
+                                    keys_[i].latitudes->value_of[in_segment]);
         break;
       case SortKey::Kind::string: {
         OCTAVO_ASSERT(in_segment < keys_[i].strings->value_of.size());

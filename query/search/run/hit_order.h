@@ -47,7 +47,8 @@ class HitOrder {
   struct Key {
     SortKey key;
     std::shared_ptr<const StringColumn> strings;
-    std::shared_ptr<const NumberColumn> numbers;
+    std::shared_ptr<const NumberColumn> numbers;    ///< for a distance: the longitudes
+    std::shared_ptr<const NumberColumn> latitudes;  ///< for a distance
   };
   std::vector<Key> keys_;
   std::vector<std::shared_ptr<const StringColumn>> kept_;  ///< of all segments: the slots have views into them

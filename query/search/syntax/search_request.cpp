@@ -1,6 +1,9 @@
 #include "query/search/syntax/search_request.h"
 
+#include <algorithm>
 #include <bit>
+#include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -20,6 +23,53 @@ constexpr std::size_t order_values_max = search_sort_keys_max + 1;
 bool is_field_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
          c == '$' || static_cast<unsigned char>(c) >= 0x80;
+}
+
+bool is_field(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, is_field_letter);
+}
+
+// Degrees between -`most` and `most`, as Cloudant writes them: without an exponent.
+std::optional<double> parse_degrees(std::string_view text, double most) {
+  if (text.starts_with("+-")) return std::nullopt;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (parsed.ec != std::errc() || parsed.ptr != end || !(std::abs(value) <= most)) return std::nullopt;
+  return value;
+}
+
+// `text` follows `<distance,`: `lon,lat,-2.15,57.15,km>`.
+std::optional<SortKey> parse_distance(std::string_view text, bool descending) {
+  // The radius at the equator, and the factor for miles, are those of the library that Cloudant uses.
+  constexpr double earth_radius_km = 6378.137;
+  constexpr double miles_of_kilometer = 0.621371192;
+  constexpr double longitude_max = 180;
+  constexpr double latitude_max = 90;
+  constexpr std::size_t part_count = 5;
+  if (!text.ends_with('>')) return std::nullopt;
+  text.remove_suffix(1);
+  std::vector<std::string_view> parts;
+  while (parts.size() < part_count) {
+    const auto comma = text.find(',');
+    parts.push_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+    if (parts.size() == part_count) return std::nullopt;
+  }
+  if (parts.size() != part_count || !is_field(parts[0]) || !is_field(parts[1])) return std::nullopt;
+  const auto longitude = parse_degrees(parts[2], longitude_max);
+  const auto latitude = parse_degrees(parts[3], latitude_max);
+  const bool miles = parts[4] == "mi";
+  if (!longitude || !latitude || (!miles && parts[4] != "km")) return std::nullopt;
+  SortKey key;
+  key.kind = SortKey::Kind::distance;
+  key.field = parts[0];
+  key.descending = descending;
+  key.latitude_field = parts[1];
+  key.origin = {*longitude, *latitude, miles ? earth_radius_km * miles_of_kilometer : earth_radius_km};
+  return key;
 }
 
 }  // namespace
@@ -43,8 +93,10 @@ Expected<SortKey> parse_sort_key(std::string_view text) {
     key.kind = SortKey::Kind::document;
     return key;
   }
-  if (rest.starts_with("<distance,")) {
-    return fail(ErrorCode::bad_request, fmt::format("Sorting by distance is not supported: {}", text));
+  if (constexpr std::string_view distance = "<distance,"; rest.starts_with(distance)) {
+    auto parsed = parse_distance(rest.substr(distance.size()), key.descending);
+    if (!parsed) return unrecognized();
+    return *std::move(parsed);
   }
   std::size_t end = 0;
   while (end < rest.size() && is_field_letter(rest[end])) ++end;
@@ -69,6 +121,10 @@ std::uint32_t sort_checksum(const std::vector<SortKey>& sort) {
     text.push_back(static_cast<char>('0' + static_cast<int>(key.kind)));
     text.push_back(key.descending ? '-' : '+');
     text += key.field;
+    text.push_back('\0');
+    if (key.kind != SortKey::Kind::distance) continue;
+    text += fmt::format("{} {} {} {}", key.latitude_field, key.origin.longitude, key.origin.latitude,
+                        key.origin.earth_radius);
     text.push_back('\0');
   }
   return fnv1a_32(text);

@@ -16,12 +16,21 @@
 
 namespace octavo::query::search {
 
-/// One element of `sort`: `"price<number>"`, `"-name<string>"`, `"<score>"`, `"-<doc>"`.
+/// One element of `sort`: `"price<number>"`, `"-name<string>"`, `"<score>"`, `"-<doc>"`, or the distance to a point:
+/// `"<distance,lon,lat,-2.15,57.15,km>"`.
 struct SortKey {
-  enum class Kind : std::uint8_t { score, document, number, string };
+  enum class Kind : std::uint8_t { score, document, number, string, distance };
+  struct Origin {
+    double longitude = 0;     ///< degrees
+    double latitude = 0;      ///< degrees
+    double earth_radius = 0;  ///< in the unit of the distance: kilometers or miles
+    bool operator==(const Origin&) const = default;
+  };
   Kind kind = Kind::score;
-  std::string field;
+  std::string field;  ///< of a distance: the field with the longitude
   bool descending = false;
+  std::string latitude_field = {};  ///< of a distance
+  Origin origin = {};               ///< of a distance
 
   bool operator==(const SortKey&) const = default;
 };

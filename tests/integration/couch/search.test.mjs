@@ -110,6 +110,19 @@ describe('search', () => {
     expectError(await post({ q: '*:*', sort: 'price<date>' }), 400, 'bad_request', 'Unrecognized type: date');
   });
 
+  test('sorting by the distance from a point', async () => {
+    const map = await server.database();
+    await server.fill(map, [{ _id: 'Lima', lon: -77.03, lat: -12.05 }, { _id: 'Aberdeen', lon: -2.15, lat: 57.15 }]);
+    const index = "function (doc) { index('lon', doc.lon); index('lat', doc.lat); }";
+    expectStatus(await server.put(`/${map}/_design/d`, { indexes: { places: { index } } }), 201);
+    const near = (sort) => server.post(`/${map}/_design/d/_search/places`, { q: '*:*', sort });
+    const { rows } = expectStatus(await near('<distance,lon,lat,-74.0059,40.7127,km>'), 200);
+    assert.deepEqual(ids(rows), ['Aberdeen', 'Lima']);
+    assert.equal(Math.round(rows[0].order[0]), 5284);
+    assert.deepEqual(ids(expectStatus(await near('-<distance,lon,lat,-74.0059,40.7127,mi>'), 200).rows), ['Lima', 'Aberdeen']);
+    expectError(await near('<distance,lon,lat,-74.0059,40.7127>'), 400, 'bad_request', /Unrecognized sort parameter/);
+  });
+
   test('facets: counts, ranges, drilldown', async () => {
     const ranges = JSON.stringify({ price: { cheap: '[0 TO 100]', dear: '{100 TO Infinity]' } });
     const body = expectStatus(await search(`q=*:*&limit=0&counts=["brand"]&ranges=${encodeURIComponent(ranges)}`), 200);

@@ -134,7 +134,43 @@ TEST_CASE("hits are sorted by numbers and strings, in either direction, missing 
   CHECK(hits[1].order == std::vector<OrderValue>{-1.0, 2.0});
   CHECK_FALSE(parse_sort_key("price<date>"));
   CHECK_FALSE(parse_sort_key("pri ce"));
-  CHECK_FALSE(parse_sort_key("<distance,lon,lat,1,2,km>"));
+}
+
+TEST_CASE("hits are sorted by their distance from a point, those without a place last") {
+  Fixture map;
+  const auto put = [&](const char* id, double longitude, double latitude) {
+    map.put(id, {Fixture::number("lon", longitude), Fixture::number("lat", latitude)});
+  };
+  map.put("nowhere", {Fixture::number("lon", 1)});
+  put("Aberdeen", -2.15, 57.15);
+  put("Suva", 178.44, -18.14);
+  put("Apia", -171.76, -13.83);  // on the other side of the date line
+  put("Lima", -77.03, -12.05);
+  map.apply();
+  const auto hits_by = [&](const char* key) {
+    auto request = map.request("*:*");
+    request.sort.push_back(*parse_sort_key(key));
+    return map.run(request).hits;
+  };
+  const auto from_suva = hits_by("<distance,lon,lat,178.44,-18.14,km>");
+  CHECK(Fixture::ids(from_suva) == Ids{"Suva", "Apia", "Lima", "Aberdeen", "nowhere"});
+  CHECK(std::get<double>(from_suva[0].order[0]) == 0);
+  CHECK(std::get<double>(from_suva[4].order[0]) == Approx(20037.508));  // half of the equator
+  CHECK(Fixture::ids(hits_by("-<distance,lon,lat,178.44,-18.14,km>")) ==
+        Ids{"nowhere", "Aberdeen", "Lima", "Apia", "Suva"});
+  const auto from_new_york = hits_by("<distance,lon,lat,-74.0059,+40.7127,mi>");
+  CHECK(from_new_york[0].id == "Aberdeen");
+  CHECK(std::get<double>(from_new_york[0].order[0]) == Approx(3283.38));
+  CHECK(Fixture::ids(hits_by("<distance,lon,lat,180,0,km>")).front() == "Apia");
+
+  for (const auto* bad : {"<distance,lon,lat,1,2,ft>", "<distance,lon,lat,1,2>", "<distance,lon,lat,1,2,km,>",
+                          "<distance,lon,,1,2,km>", "<distance,lon,lat,181,2,km>", "<distance,lon,lat,1,91,km>",
+                          "<distance,lon,lat,1e0,2,km>", "<distance,lon,lat,nan,2,km>", "<distance,lon,lat,1,2,km"}) {
+    INFO(bad);
+    CHECK_FALSE(parse_sort_key(bad));
+  }
+  CHECK(sort_checksum({*parse_sort_key("<distance,lon,lat,1,2,km>")}) !=
+        sort_checksum({*parse_sort_key("<distance,lon,lat,1,2,mi>")}));
 }
 
 TEST_CASE("pages follow each other without a row twice or left out, also while the index merges and grows") {
