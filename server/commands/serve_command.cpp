@@ -43,6 +43,7 @@
 #include "server/process/logging.h"
 #include "server/process/memory_budget.h"
 #include "server/process/memory_trimmer.h"
+#include "server/process/service_manager.h"
 
 namespace octavo::server {
 namespace {
@@ -293,12 +294,14 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   if (engine.folder_is_new()) spdlog::info("created a new data folder: {}", folder);
   spdlog::info("READY port={} in={}ms cosmos_port={} databases={} data={}", server.port(), ready_ms,
                settings.cosmos_enabled ? server.port(1) : 0, engine.databases().count(), folder);
+  notify_service_manager("READY=1");
 
   const MemoryTrimmer memory_trimmer;
   const int signal = shutdown_signal.wait([&] { reload_at_signal(runtime_settings); });
   // Before anything that may wait, such as a write to the log.
   const auto shutdown_timeout = engine.settings().shutdown_timeout_ms;
   deadline.emplace(shutdown_timeout + closing_time);
+  notify_service_manager("STOPPING=1");
   spdlog::info("signal {}: finishing what runs, at most {} ms", signal, shutdown_timeout.count());
   const bool in_time = server.stop();
   user_databases.stop();
