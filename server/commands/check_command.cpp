@@ -7,6 +7,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "api/models/database_properties.h"
 #include "base/folder.h"
@@ -14,6 +15,7 @@
 #include "query/database/database_services.h"
 #include "query/database/index_check.h"
 #include "query/follow/active_tasks.h"
+#include "server/process/logging.h"
 #include "storage/lmdb/store.h"
 #include "storage/lmdb/store_check.h"
 #include "storage/partition/partition_check.h"
@@ -94,6 +96,10 @@ void print_problems(std::string_view name, const storage::CheckReport& report) {
 
 int run_check(const config::Settings& settings, const std::string& database) {
   const auto start = std::chrono::steady_clock::now();
+  // The report goes to standard output. What functions of views log or throw while their rows are compared is not part
+  // of it.
+  set_up_logging(settings);
+  spdlog::set_level(std::max(spdlog::get_level(), spdlog::level::warn));
   // Checking must not create a data folder.
   std::error_code error;
   const bool exists = std::filesystem::exists(settings.data_dir / "catalog", error);

@@ -62,9 +62,13 @@ describe('the octavo program', () => {
     await server.put('/db?q=2');
     await server.fill('db', Array.from({ length: 50 }, (_, n) => ({ _id: `d${n}`, n })));
     await server.post('/db/_index', { index: { fields: ['n'] } });
+    await server.put('/db/_design/d', { views: { v: { map: "function (doc) { log('seen'); emit(doc.n.missing.member); }" } } });
+    expectStatus(await server.get('/db/_design/d/_view/v'), 200);
     await server.stop({ keepFolder: true });
     const { code, stdout, stderr } = await run('check', '--data-dir', server.dataDir);
     assert.equal(code, 0, stdout + stderr);
+    assert.match(stdout, /^checked \d+ databases, \d+ documents in \d+ ms: sound\n$/);
+    assert.equal(stderr, '');
     server.removeFolder();
   });
 
