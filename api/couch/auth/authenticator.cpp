@@ -60,6 +60,19 @@ bool open_to_everyone(const Request& request) {
   return name == "_up" || name == "_ready" || (name == "_session" && request.method == Method::post);
 }
 
+// Whether the header is one of the Azure Cosmos DB API, whose clients percent-encode it.
+bool is_signed_for_cosmos(std::string_view header) {
+  constexpr std::string_view encoded = "type%3d";
+  return header.starts_with("type=") || equals_ignoring_case(header.substr(0, encoded.size()), encoded);
+}
+
+std::string port_of_cosmos(const config::Settings& settings) {
+  std::string text = "This port has the CouchDB API. ";
+  if (!settings.cosmos_enabled) return text + "The Azure Cosmos DB API is off (cosmos.enabled).";
+  return text + "The Azure Cosmos DB API is on another one (cosmos.port = " + std::to_string(settings.cosmos_port) +
+         ").";
+}
+
 }  // namespace
 
 struct Authenticator::State {
@@ -229,6 +242,7 @@ Task<Expected<UserContext>> Authenticator::authenticate(Request& request) {
     if (const auto token = after_scheme(*header, "bearer")) co_return state_->by_jwt(*token);
   }
 
+  if (is_signed_for_cosmos(*header)) co_return fail(ErrorCode::bad_request, port_of_cosmos(state_->settings()));
   OCTAVO_CO_TRY(auto credentials, basic_credentials(*header));
   if (!credentials) co_return state_->anonymous(request);
   OCTAVO_CO_TRY(const auto user, state_->users.find(credentials->name));

@@ -170,6 +170,10 @@ TEST_CASE("malformed Authorization headers are told apart") {
   CHECK(error("Digest x") == "Authorization header is invalid");
   CHECK(error("Bearer x") == "Authorization header is invalid");
   CHECK(error("Basic ???") == "Authorization header has invalid base64 value");
+  const std::string other_port =
+      "This port has the CouchDB API. The Azure Cosmos DB API is on another one (cosmos.port = 8081).";
+  CHECK(error("type%3Dmaster%26ver%3D1.0%26sig%3Dx") == other_port);
+  CHECK(error("type=master&ver=1.0&sig=x") == other_port);
   CHECK(error("bAsIc " + crypto::base64_encode("admin:secret")).empty());
 }
 
