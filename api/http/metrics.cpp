@@ -1,13 +1,18 @@
 #include "api/http/metrics.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <sys/resource.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
+
+#include "config/version.h"
 
 namespace octavo::api {
 namespace {
@@ -39,6 +44,23 @@ MetricFamily counter_family(std::string name, std::string help, std::uint64_t va
 
 MetricFamily gauge_family(std::string name, std::string help, double value) {
   return family(std::move(name), std::move(help), MetricType::Gauge, {gauge(value)});
+}
+
+// 0 if that cannot be read.
+double open_descriptors() {
+  std::error_code error;
+  double count = 0;
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
+       entry.increment(error)) {
+    ++count;
+  }
+  return count;
+}
+
+double descriptors_max() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return static_cast<double>(limit.rlim_cur);
 }
 
 MetricFamily latency_family(const HttpSnapshot& snapshot) {
@@ -91,7 +113,12 @@ void add_http_families(const HttpSnapshot& s, std::vector<MetricFamily>& out) {
                              static_cast<double>(s.streams_open)));
   out.push_back(family("octavo_http_timeouts_total", "Connections given up, by what was waited for.",
                        MetricType::Counter, std::move(timeouts)));
+  ClientMetric build = gauge(1);
+  build.label.push_back({"version", std::string(config::version())});
+  out.push_back(family("octavo_build_info", "1, with the version.", MetricType::Gauge, {std::move(build)}));
   out.push_back(gauge_family("octavo_uptime_seconds", "Seconds since start.", static_cast<double>(s.uptime_s.count())));
+  out.push_back(gauge_family("process_open_fds", "Number of open file descriptors.", open_descriptors()));
+  out.push_back(gauge_family("process_max_fds", "Maximum number of open file descriptors.", descriptors_max()));
   out.push_back(gauge_family("process_resident_memory_bytes", "Resident memory size in bytes.",
                              static_cast<double>(resident_bytes())));
 }

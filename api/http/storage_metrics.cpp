@@ -1,6 +1,8 @@
 #include "api/http/storage_metrics.h"
 
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,12 @@ HttpMetrics::Collector storage_metrics(partitioning::Engine& engine) {
     families.push_back(single("octavo_storage_sparse_bytes",
                               "Bytes that compactions would return, as estimated when the files were looked at last.",
                               MetricType::Gauge, engine.automatic_compaction().sparse_bytes()));
+    std::error_code error;
+    const auto space = std::filesystem::space(engine.settings().data_dir, error);
+    if (!error) {
+      families.push_back(single("octavo_data_folder_free_bytes", "Free space of the file system with the data folder.",
+                                MetricType::Gauge, space.available));
+    }
   };
 }
 

@@ -46,6 +46,9 @@ TEST_CASE("the Prometheus text has every family, and cumulative buckets") {
   CHECK(text.find("octavo_http_request_duration_seconds_bucket{le=\"0.001\"} 2") != std::string::npos);
   CHECK(text.find("octavo_http_request_duration_seconds_bucket{le=\"+Inf\"} 2") != std::string::npos);
   CHECK(text.find("octavo_http_timeouts_total{kind=\"idle\"} 0") != std::string::npos);
+  CHECK(text.find("octavo_build_info{version=\"") != std::string::npos);
+  CHECK(text.find("\nprocess_open_fds ") != std::string::npos);
+  CHECK(text.find("\nprocess_max_fds 0\n") == std::string::npos);
 }
 
 TEST_CASE("a collector adds families of its own") {
