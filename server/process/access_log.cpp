@@ -91,8 +91,8 @@ void AccessLog::Buffer::add(const AccessLogEntry& entry) {
   if (log_.format_ == config::LogFormat::json) {
     lines_.append("{\"time\":\"");
     add_time(std::chrono::system_clock::now());
-    fmt::format_to(out, "\",\"level\":\"access\",\"request_id\":\"{}\",\"peer\":\"{}\",\"user\":", entry.request_id,
-                   entry.peer);
+    fmt::format_to(out, "\",\"level\":\"info\",\"event\":\"access\",\"request_id\":\"{}\",\"peer\":\"{}\",\"user\":",
+                   entry.request_id, entry.peer);
     if (entry.user.empty()) {
       lines_.append("null");
     } else {

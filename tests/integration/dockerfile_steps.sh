@@ -3,6 +3,8 @@
 #   - every package it installs exists in Debian, and is known to scripts/install-deps.sh;
 #   - every file it copies exists and is not kept out by .dockerignore;
 #   - its label has the version of CMakeLists.txt;
+#   - a changed source compiles little again, and the number of compilers can be limited;
+#   - compose.yaml has no default values, which podman-compose 1.0.3 hands on as they are written;
 #   - the program runs with nothing but the files of the final stage (as root).
 # scripts/image-test.sh builds it.
 # usage: dockerfile_steps.sh [PROGRAM]   (default build/octavo)
@@ -59,6 +61,10 @@ done < <(sed -nE 's/^add_subdirectory\(([a-z]+)\)/\1/p' "$root/CMakeLists.txt")
 
 version=$(sed -nE 's/^project\(octavo VERSION ([0-9.]+) .*/\1/p' "$root/CMakeLists.txt")
 instructions | grep -qF "org.opencontainers.image.version=\"$version\"" || fail "the label of the version is not $version"
+
+instructions | grep -q -- '--mount=type=cache.*cmake --build.*--parallel "\$JOBS"' ||
+  fail "the build has no cache for the compiler, or no limit for the number of compilers"
+! grep -E '^[^#]*\$\{[A-Z_]+:?-' "$root/compose.yaml" || fail "compose.yaml has a variable with a default value"
 
 if [[ ! -x $program ]]; then
   fail "no program at $program: build it first, or name it"

@@ -80,6 +80,14 @@ describe('the README', () => {
     assert.deepEqual([...named].sort(), suites.filter((suite) => !ofTheProject.includes(suite)).sort());
   });
 
+  test('the measured figures are those of the benchmarks', () => {
+    const benchmarks = fs.readFileSync(path.join(root, 'docs/benchmarks.md'), 'utf8');
+    const table = readme.split('\n## Measured\n')[1].split('\n## ')[0];
+    const figures = [...table.matchAll(/\b\d{1,3}(?:,\d{3})+(?=(?: docs)?\/s)/g)].map(([figure]) => figure);
+    assert.ok(figures.length >= 15, figures.join());
+    for (const figure of figures) assert.ok(benchmarks.includes(figure), figure);
+  });
+
   test('every local link leads somewhere', () => {
     for (const [, target] of readme.matchAll(/\]\(([^)#]+)\)/g)) {
       if (!target.includes('://')) assert.ok(fs.existsSync(path.join(root, target)), target);

@@ -69,7 +69,8 @@ TEST_CASE("the access log can be JSON, with every text escaped") {
                 .bytes = 12,
                 .duration = std::chrono::microseconds{34}});
   }
-  CHECK(lines.text().find("\"request_id\":\"abc\",\"peer\":\"::1\",\"user\":\"an\\\"n\\n\",\"method\":\"GET\","
+  CHECK(lines.text().find("\"level\":\"info\",\"event\":\"access\",\"request_id\":\"abc\",\"peer\":\"::1\",\"user\":"
+                          "\"an\\\"n\\n\",\"method\":\"GET\","
                           "\"target\":\"/a%22b\",\"status\":200,\"bytes\":12,\"duration_us\":34}\n") !=
         std::string::npos);
 }
