@@ -122,6 +122,8 @@ Parsed<FromSource> Parser::parse_source() {
   }
   if (is_symbol("(")) {
     OCTAVO_TRY(source.subquery, parse_subquery());
+  } else if (source.iterates && is_name(current()) && ahead(1).kind == TokenKind::symbol && ahead(1).raw == "(") {
+    OCTAVO_TRY(source.subquery, parse_called_source());
   } else {
     if (!is_name(current())) return unexpected_token();
     source.root_location = current().location;
@@ -138,6 +140,19 @@ Parsed<FromSource> Parser::parse_source() {
   }
   source.location.end = tokens_[at_ - 1].location.end;
   return source;
+}
+
+// `x IN f(c)` is short for `x IN (SELECT VALUE f(c))`.
+Parsed<std::unique_ptr<Query>> Parser::parse_called_source() {
+  auto query = std::make_unique<Query>();
+  query->selection = Query::Selection::value;
+  query->location.start = current().location.start;
+  SelectItem item;
+  OCTAVO_TRY(item.expression, parse_name());
+  query->items.push_back(std::move(item));
+  query->location.end = tokens_[at_ - 1].location.end;
+  measure(*query);
+  return query;
 }
 
 Parsed<void> Parser::parse_path(FromSource& source) {

@@ -86,6 +86,7 @@ class Parser {
   Parsed<void> parse_selection(Query& query);
   Parsed<void> parse_from(Query& query);
   Parsed<FromSource> parse_source();
+  Parsed<std::unique_ptr<Query>> parse_called_source();
   Parsed<void> parse_path(FromSource& source);
   Parsed<void> parse_order(Query& query);
   Parsed<Count> parse_count();

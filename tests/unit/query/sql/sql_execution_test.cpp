@@ -71,6 +71,16 @@ TEST_CASE("FROM walks into items, over arrays and over subqueries") {
         R"(["Seattle","NY"])");
 }
 
+TEST_CASE("FROM goes through the array that a function returns") {
+  SqlFamilies families;
+  const std::string joined = "SELECT VALUE kv.name FROM f JOIN kv IN ";
+  const auto pairs = families.ask(joined + "(SELECT VALUE ObjectToArray(f.address, 'name', 'value'))");
+  CHECK(pairs.find("\"state\"") != std::string::npos);
+  CHECK(families.ask(joined + "ObjectToArray(f.address, 'name', 'value')") == pairs);
+  CHECK(families.ask("SELECT VALUE x FROM f JOIN x IN ARRAY_SLICE([1, 2, 3], 1) WHERE f._id = 'smith'") == "[2,3]");
+  CHECK(families.ask("SELECT VALUE x FROM f JOIN x IN LOWER('A')") == "[]");
+}
+
 TEST_CASE("subqueries in WHERE and SELECT see the item") {
   SqlFamilies families;
   CHECK(families.ask("SELECT VALUE f._id FROM f WHERE EXISTS(SELECT VALUE c FROM c IN f.children WHERE c.grade > 6)") ==
