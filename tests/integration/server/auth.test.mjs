@@ -300,6 +300,7 @@ describe('a server that wants valid users', () => {
     expectStatus(await server.get('/_up', { auth: false }), 200);
     const refused = await server.get('/', { auth: false });
     expectError(refused, 401, 'unauthorized', 'Authentication required.');
+    assert.equal(refused.headers['www-authenticate'], 'Basic realm="server"');
     expectStatus(await server.get('/'), 200);
     await server.stop();
   });
