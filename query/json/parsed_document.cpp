@@ -12,6 +12,7 @@
 #include <boost/json/basic_parser_impl.hpp>
 #include <fmt/format.h>
 
+#include "base/json_writer.h"
 #include "query/json/internal/scan.h"
 #include "query/json/internal/tape.h"
 #include "query/json/normalize.h"
@@ -150,6 +151,33 @@ class ValueBuilder {
   boost::json::value_stack stack_;
 };
 
+void append_readable(std::string& out, const boost::json::value& value) {
+  switch (value.kind()) {
+    case boost::json::kind::double_:
+      // JSON has no infinity: Boost writes a number that is read as one.
+      out += std::isfinite(value.get_double()) ? fmt::format("{}", value.get_double()) : boost::json::serialize(value);
+      return;
+    case boost::json::kind::array:
+      out += '[';
+      for (const auto& element : value.get_array()) {
+        if (&element != &value.get_array().front()) out += ',';
+        append_readable(out, element);
+      }
+      out += ']';
+      return;
+    case boost::json::kind::object:
+      out += '{';
+      for (const auto& member : value.get_object()) {
+        append_json_key(out, member.key());
+        append_readable(out, member.value());
+      }
+      out += '}';
+      return;
+    default:
+      out += serialize_json(value);
+  }
+}
+
 }  // namespace
 
 double nearest_double(std::string_view token) {
@@ -228,8 +256,10 @@ std::string text_member(const boost::json::object& object, std::string_view name
   return member != nullptr && member->is_string() ? std::string(member->get_string()) : std::string();
 }
 
-std::string json_for_message(const boost::json::value& value) {
-  return value.is_double() ? fmt::format("{}", value.get_double()) : boost::json::serialize(value);
+std::string readable_json(const boost::json::value& value) {
+  std::string text;
+  append_readable(text, value);
+  return text;
 }
 
 }  // namespace octavo::query

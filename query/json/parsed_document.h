@@ -42,7 +42,8 @@ Expected<boost::json::value> parse_json(std::string_view text, LargeIntegers int
 /// The string of a member; empty if the object has no such member, or it is not a string.
 std::string text_member(const boost::json::object& object, std::string_view name);
 
-/// A value for a message: JSON, but with numbers as people write them (`1.5`, not `1.5E0`).
-std::string json_for_message(const boost::json::value& value);
+/// A value as JSON for replies and messages: numbers are as people write them (`1.5`, not `1.5E0`), and large integers
+/// are numbers.
+std::string readable_json(const boost::json::value& value);
 
 }  // namespace octavo::query

@@ -44,10 +44,9 @@ class Members {
     if (!value) return {};
     const bool whole = value->is_uint64() || (value->is_int64() && value->get_int64() >= 0);
     if (!whole || value->to_number<std::uint64_t>() < at_least) {
-      return at_least == 0
-                 ? bad("invalid_non_neg_integer",
-                       json_for_message(*value) + " is not an integer greater than or equal to zero")
-                 : bad("invalid_pos_integer", json_for_message(*value) + " is not an integer greater than zero");
+      return at_least == 0 ? bad("invalid_non_neg_integer",
+                                 readable_json(*value) + " is not an integer greater than or equal to zero")
+                           : bad("invalid_pos_integer", readable_json(*value) + " is not an integer greater than zero");
     }
     out = value->to_number<std::uint64_t>();
     return {};

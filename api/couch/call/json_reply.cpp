@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "query/json/large_integer.h"
+#include "query/json/parsed_document.h"
 
 namespace octavo::api::couch {
 
 Reply json_reply(const boost::json::value& value) {
   Reply reply;
-  reply.body = query::serialize_json(value);
+  reply.body = query::readable_json(value);
   reply.body += '\n';
   return reply;
 }

@@ -17,7 +17,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string shown(std::string_view text, const boost::json::value* json) {
-  return json ? query::json_for_message(*json) : quoted(text);
+  return json ? query::readable_json(*json) : quoted(text);
 }
 
 // Calls `use` with each element of a comma-separated list until it returns true. Returns whether it did.

@@ -25,7 +25,7 @@
 #include "partitioning/engine.h"
 #include "partitioning/throughput/request_charge.h"
 #include "query/database/database_services.h"
-#include "query/json/large_integer.h"
+#include "query/json/parsed_document.h"
 #include "query/mango/find_charge.h"
 #include "query/mango/find_choice.h"
 #include "query/mango/find_execution.h"
@@ -215,7 +215,7 @@ Task<Expected<Reply>> run_explain(Call& call, std::string partition) {
   const query::PreparedFind& find = *std::get<std::shared_ptr<const query::PreparedFind>>(choice);
   const auto show = [&] {
     Reply reply;
-    reply.body = query::serialize_json(explain_find(*call.database, find));
+    reply.body = query::readable_json(explain_find(*call.database, find));
     reply.body += '\n';
     return reply;
   };

@@ -108,6 +108,15 @@ TEST_CASE("a number means the same in a request as in a document") {
   }
 }
 
+TEST_CASE("JSON for people has numbers as they write them") {
+  const auto value = parse_json(
+      R"({"a":[0.0,61.5,2,-1.5e-7,1e300,123456789012345678901234567890],"\"b":{"c":null,"d":[]},"e":"1E0\n"})",
+      LargeIntegers::exact);
+  REQUIRE(value);
+  CHECK(readable_json(*value) ==
+        R"({"a":[0,61.5,2,-1.5e-07,1e+300,123456789012345678901234567890],"\"b":{"c":null,"d":[]},"e":"1E0\n"})");
+}
+
 TEST_CASE("the text of a member is empty if there is no such string") {
   const auto object = parse_json(R"({"a":"text","n":1,"o":{"a":"inner"}})")->as_object();
   CHECK(text_member(object, "a") == "text");
