@@ -120,6 +120,10 @@ describe('server endpoints', () => {
     expectStatus(reply, 200);
     assert.match(reply.headers['content-type'], /^text\/plain/);
     assert.match(reply.text, /^# TYPE [a-z_]+ (counter|gauge|histogram|summary)$/m);
+    assert.match(reply.text, /^octavo_build_info\{version="[\d.]+"\} 1$/m);
+    for (const name of ['octavo_data_folder_free_bytes', 'process_open_fds', 'process_max_fds']) {
+      assert.ok(Number(reply.text.match(new RegExp(`^${name} (\\S+)$`, 'm'))[1]) > 0, name);
+    }
   });
 
   test('request counters grow with requests', async () => {
