@@ -119,12 +119,22 @@ Expected<storage::EditOutcome> OptimisticTransaction::apply(const DocumentWrite&
   if (unique) return EditOutcome(std::unexpected(*std::move(unique)));
   OCTAVO_TRY_VOID(note_conflicts(write.id, before));
 
+  // Even if the whole partition must not change: a tombstone that is dropped is no change.
+  if (before && before->deleted && !changes_.contains(write.id)) reads_.emplace(write.id, seen(before));
+  storage::Sequence dropped_through = 0;
+  if (!*parent) {
+    OCTAVO_TRY(const auto snapshot, database_->snapshot(partition_id_));
+    OCTAVO_TRY(const storage::PartitionCounters counters, snapshot.counters());
+    dropped_through = counters.dropped_through;
+  }
+
   storage::WrittenDocument written;
-  written.revision = storage::next_revision(*parent, write.deleted, write.body);
+  written.revision = storage::next_revision(*parent, write.deleted, write.body, dropped_through);
   written.created = !before || before->deleted;
   written.modified_s = unix_now_s();
   DocumentWrite& kept = writes_.emplace_back(write);
   kept.partition_key = partition_key_;
+  kept.dropped_through = dropped_through;
   bytes_ += bytes;
   Change& change = changes_[kept.id];
   change.hidden = false;

@@ -347,8 +347,10 @@ Expected<void> PartitionSplit::end_copy() {
   {
     OCTAVO_TRY(const auto snapshot, source_->snapshot());
     storage::PartitionCopy::End end;
-    OCTAVO_TRY(end.last_sequence, snapshot.last_sequence());
-    OCTAVO_TRY(end.purge_count, snapshot.purge_count());
+    OCTAVO_TRY(const storage::PartitionCounters counters, snapshot.counters());
+    end.last_sequence = counters.last_sequence;
+    end.purge_count = counters.purge_count;
+    end.dropped_through = counters.dropped_through;
     if (source_->keeps_versions()) {
       OCTAVO_TRY(end.versions_since, snapshot.versions_since());
     }

@@ -66,6 +66,9 @@ struct DocumentWrite {
   std::optional<Revision> parent;
   std::vector<Revision> history;
   std::string body;  ///< as DocumentView::body
+  /// PartitionCounters::dropped_through when the caller read that the document does not exist: its first revision is
+  /// derived from it (next_revision). Absent: the present value.
+  std::optional<Sequence> dropped_through = {};
 };
 
 struct LocalDocumentWrite {
@@ -79,6 +82,13 @@ struct PurgeRequest {
   std::string id;
   std::string_view partition_key;
   std::vector<Revision> revisions;
+};
+
+/// The tombstone of a deletion that had this sequence.
+struct Tombstone {
+  std::string id;
+  std::string partition_key;  ///< empty in databases without partitions and for design documents
+  Sequence sequence = 0;
 };
 
 struct WrittenDocument {

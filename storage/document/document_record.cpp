@@ -161,6 +161,7 @@ void encode_counters(std::string& out, const PartitionCounters& counters) {
   writer.u64(counters.last_sequence);
   writer.u64(counters.purge_count);
   encode_statistics(out, counters.documents);
+  if (counters.dropped_through != 0) writer.u64(counters.dropped_through);
 }
 
 Expected<PartitionCounters> decode_counters(std::string_view record) {
@@ -169,7 +170,9 @@ Expected<PartitionCounters> decode_counters(std::string_view record) {
   counters.last_sequence = reader.u64();
   counters.purge_count = reader.u64();
   if (!reader.ok() || counters.last_sequence > last_sequence_max) return damaged("counters row");
-  OCTAVO_TRY(counters.documents, decode_statistics(reader.rest()));
+  counters.documents = read_statistics(reader);
+  if (reader.ok() && !reader.rest().empty()) counters.dropped_through = reader.u64();
+  if (!reader.ok() || counters.dropped_through > counters.last_sequence) return damaged("counters row");
   return counters;
 }
 

@@ -92,9 +92,10 @@ struct PartitionCounters {
   DocumentStatistics documents;
   Sequence last_sequence = 0;
   std::uint64_t purge_count = 0;
+  Sequence dropped_through = 0;  ///< all tombstones up to it were dropped, and no later ones; 0: none ever was
 };
 /// Format (counters of a physical partition):
-///   counters record := last_sequence:u64 purge_count:u64 statistics record
+///   counters record := last_sequence:u64 purge_count:u64 statistics record [dropped_through:u64]    absent: 0
 void encode_counters(std::string& out, const PartitionCounters& counters);
 Expected<PartitionCounters> decode_counters(std::string_view record);
 inline constexpr std::string_view counters_key = "counters";

@@ -147,22 +147,27 @@ std::string Revision::to_string() const {
   return text;
 }
 
-Revision next_revision(const std::optional<Revision>& parent, bool deleted, std::string_view body) {
+Revision next_revision(const std::optional<Revision>& parent, bool deleted, std::string_view body, std::uint64_t salt) {
   // Format (hash of a new revision):
   //   hash         := half[8] mixed:u64
   //   half         := the first 8 bytes of SHA-256 over the digest input
-  //   digest input := deleted:u8 parent_generation:u64 parent_hash_size:u8 parent_hash body
+  //   digest input := deleted:u8 parent_generation:u64 parent_hash_size:u8 parent_hash [salt:u64] body
+  //   salt         := dropped_through of the counters, if it is not 0; only of a document's first revision
   //   mixed        := the half, read as u64, after z ^= z >> 30; z *= BF58476D1CE4E5B9; z ^= z >> 27;
   //                   z *= 94D049BB133111EB; z ^= z >> 31 (the finaliser of splitmix64)
   //
   // Records store the half alone: 8 bytes instead of 16 for each of a document's revisions.
   std::string head;
+  const auto append_u64 = [&head](std::uint64_t value) {
+    for (int shift = 0; shift < 64; shift += 8) head.push_back(static_cast<char>(value >> shift));
+  };
   head.push_back(deleted ? '\1' : '\0');
   const std::uint64_t parent_generation = parent ? parent->generation : 0;
-  for (int shift = 0; shift < 64; shift += 8) head.push_back(static_cast<char>(parent_generation >> shift));
+  append_u64(parent_generation);
   const std::string_view parent_hash = parent ? parent->hash.bytes() : std::string_view{};
   head.push_back(static_cast<char>(parent_hash.size()));
   head.append(parent_hash);
+  if (!parent && salt != 0) append_u64(salt);
   const auto digest = crypto::sha256({head, body});
   return {parent_generation + 1, RevisionHash::from_half({digest.data(), RevisionHash::half_bytes})};
 }

@@ -63,6 +63,11 @@ struct Revision {
 
 /// The revision of an edit. It is deterministic, so that the same edit on two servers gives the same revision.
 /// Its hash is 8 bytes of SHA-256(deleted, parent generation, parent hash, body), and 8 bytes that follow from them.
-Revision next_revision(const std::optional<Revision>& parent, bool deleted, std::string_view body);
+///
+/// Where tombstones were dropped, a first revision also depends on `salt`, PartitionCounters::dropped_through: a
+/// document that was deleted there and is created with its former body would else get its former revision, which
+/// replicas know as deleted. 0: none was dropped.
+Revision next_revision(const std::optional<Revision>& parent, bool deleted, std::string_view body,
+                       std::uint64_t salt = 0);
 
 }  // namespace octavo::storage

@@ -48,6 +48,7 @@ struct PartitionCopy {
   struct End {
     Sequence last_sequence = 0;
     std::uint64_t purge_count = 0;
+    Sequence dropped_through = 0;
     std::optional<Sequence> versions_since;  ///< nullopt: versions are not kept
   };
   std::optional<End> end;

@@ -1,4 +1,5 @@
 // What edits and purges make of a document's history.
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <utility>
@@ -71,7 +72,8 @@ Expected<EditOutcome> DocumentWriter::apply(const DocumentWrite& write) {
   } else {
     OCTAVO_TRY(auto parent, resolve_parent(write, before));
     if (!parent) return EditOutcome(std::unexpected(std::move(parent).error()));
-    revision = next_revision(*parent, write.deleted, write.body);
+    const Sequence salt = write.dropped_through.value_or(counters_.dropped_through);
+    revision = next_revision(*parent, write.deleted, write.body, salt);
     own_path.push_back(revision);
     if (*parent) own_path.push_back(**parent);
     path = own_path;
@@ -133,6 +135,17 @@ Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& reques
   const std::string_view gone = after.empty() ? std::string_view(request.id) : std::string_view();
   OCTAVO_TRY_VOID(purge_log::append(transaction_, tree(PartitionTree::meta), counters_, sequence, gone));
   return purged;
+}
+
+Expected<void> DocumentWriter::drop(const Tombstone& tombstone) {
+  OCTAVO_TRY(Before before, load(tombstone.id));
+  if (!before.exists || !before.document.deleted || before.document.sequence != tombstone.sequence) return {};
+  if (before.document.has_conflicts) OCTAVO_TRY_VOID(read_tree(before));
+  OCTAVO_TRY_VOID(remove_all(tombstone.id, before));
+  OCTAVO_TRY_VOID(move_in_feed(tombstone.partition_key, before, nullptr));
+  OCTAVO_TRY_VOID(count(tombstone.id, tombstone.partition_key, before, nullptr));
+  counters_.dropped_through = std::max(counters_.dropped_through, tombstone.sequence);
+  return {};
 }
 
 }  // namespace octavo::storage

@@ -67,16 +67,20 @@ class DocumentWriter {
   /// See logical_rows::last_change. Throws as Cursor does.
   Expected<Sequence> last_change(std::string_view partition_key) const;
   std::uint64_t purge_count() const { return counters_.purge_count; }
+  Sequence dropped_through() const { return counters_.dropped_through; }
   /// Runs `body`; unless it returns true, all its edits are undone and the writer is in its former state.
   Expected<void> all_or_nothing(FunctionRef<Expected<bool>()> body);
   /// Returns the number of the edit; 0 after a deletion.
   Expected<std::uint64_t> apply_local(const LocalDocumentWrite& write);
   Expected<std::vector<Revision>> purge(const PurgeRequest& request);
+  /// Removes the tombstone without a trace; does nothing if its document was written again. Tombstones must be dropped
+  /// in the order of the feed, see TombstoneWalk.
+  Expected<void> drop(const Tombstone& tombstone);
   /// Replaces the document by its copy from another partition, with the copy's sequence, or removes it if the copy says
   /// that it does not exist. Neither allocates a sequence nor logs a version.
   Expected<void> adopt(const DocumentCopy& copy);
   /// Takes over the counters of the other partition, whose feed is adopted completely.
-  void adopt_counters(Sequence last_sequence, std::uint64_t purge_count);
+  void adopt_counters(Sequence last_sequence, std::uint64_t purge_count, Sequence dropped_through);
   /// Writes counters and records of logical partitions. Must be the last call before the commit.
   Expected<void> finish();
 

@@ -204,6 +204,8 @@ class PartitionChecker {
   }
 
   void check_feed() {
+    const auto counters = snapshot_.counters();
+    const Sequence dropped_through = counters ? counters->dropped_through : 0;
     Cursor cursor(transaction_, tree(PartitionTree::feed));
     for (auto row = cursor.first(); row; row = cursor.next()) {
       ++report_.feed_rows;
@@ -211,6 +213,10 @@ class PartitionChecker {
       if (!change) {
         report_.add(fmt::format("feed {}: {}", read_key_u64(row->key), change.error().reason));
         continue;
+      }
+      if (change->deleted && change->sequence <= dropped_through) {
+        report_.add(
+            fmt::format("feed {}: a tombstone, though those up to {} were dropped", change->sequence, dropped_through));
       }
       const auto document = snapshot_.find(change->id);
       if (!document || !*document) {

@@ -91,9 +91,10 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
   return {};
 }
 
-void DocumentWriter::adopt_counters(Sequence last_sequence, std::uint64_t purge_count) {
+void DocumentWriter::adopt_counters(Sequence last_sequence, std::uint64_t purge_count, Sequence dropped_through) {
   counters_.last_sequence = last_sequence;
   counters_.purge_count = purge_count;
+  counters_.dropped_through = dropped_through;
 }
 
 // Runs outside the groups of writes: adopted documents have their sequences already, and must not hold back the feed.
@@ -120,7 +121,7 @@ void PhysicalPartition::adopt(PartitionCopy copy, std::move_only_function<void(E
     const Tree meta = store_->tree(static_cast<std::size_t>(PartitionTree::meta));
     for (const RowCopy& row : copy.versions) OCTAVO_TRY_VOID(transaction.put(meta, row.key, row.value));
     if (copy.end) {
-      writer.adopt_counters(copy.end->last_sequence, copy.end->purge_count);
+      writer.adopt_counters(copy.end->last_sequence, copy.end->purge_count, copy.end->dropped_through);
       if (copy.end->versions_since) {
         OCTAVO_TRY_VOID(VersionLog::take_over(transaction, meta, *copy.end->versions_since, copy.end->last_sequence));
       }

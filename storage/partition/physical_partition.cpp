@@ -111,6 +111,31 @@ void PhysicalPartition::trim_versions(std::int64_t before_s, std::size_t rows_ma
       std::move(done));
 }
 
+// Runs outside the groups of writes: it takes no sequences, and nothing of it is logged.
+void PhysicalPartition::drop_tombstones(std::vector<Tombstone> tombstones,
+                                        std::move_only_function<void(Expected<void>)> done) {
+  OCTAVO_ASSERT(tombstones.size() <= tombstones_dropped_max);
+  const auto dropped = std::make_shared<const std::vector<Tombstone>>(std::move(tombstones));
+  auto drop_all = [this, dropped](WriteTransaction& transaction, Tree) -> Expected<void> {
+    DocumentWriter writer(transaction, {.trees = *store_,
+                                        .sequences = *sequences_,
+                                        .partition_ordinal = options_.ordinal,
+                                        .replaced = replaced_.load(std::memory_order_relaxed)});
+    OCTAVO_TRY_VOID(writer.begin());
+    for (const Tombstone& tombstone : *dropped) OCTAVO_TRY_VOID(writer.drop(tombstone));
+    return writer.finish();
+  };
+  run_index_task(std::move(drop_all), [this, dropped, done = std::move(done)](Expected<void> result) mutable {
+    // As note_unfed_of: a split that has copied the tombstones must remove them again, whatever the result was.
+    if (const auto unfed = unfed_changes()) {
+      until_memory_suffices([&] {
+        for (const Tombstone& tombstone : *dropped) unfed->add_document(tombstone.id);
+      });
+    }
+    done(std::move(result));
+  });
+}
+
 Expected<void> PhysicalPartition::drop_replaced(const std::function<bool()>& stopped) {
   constexpr std::size_t rows_per_group = 100;
   while (!stopped()) {
@@ -267,6 +292,11 @@ std::shared_ptr<DocumentObserver> PhysicalPartition::observer() {
   return observer_;
 }
 
+std::shared_ptr<UnfedChanges> PhysicalPartition::unfed_changes() {
+  std::lock_guard<std::mutex> lock(queue_mutex_);
+  return unfed_;
+}
+
 PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> group) {
   const std::shared_ptr<DocumentObserver> watching = observer();
   std::size_t bytes = 0;
@@ -335,11 +365,7 @@ void PhysicalPartition::finish_group(std::span<Job> group, const Outcome& outcom
 
 // Called after the commit, whatever its result: the split that copies the partition reads a later snapshot.
 void PhysicalPartition::note_unfed_of(std::span<const Job> group) noexcept {
-  std::shared_ptr<UnfedChanges> unfed;
-  {
-    std::lock_guard<std::mutex> lock(queue_mutex_);
-    unfed = unfed_;
-  }
+  const std::shared_ptr<UnfedChanges> unfed = unfed_changes();
   if (!unfed) return;
   until_memory_suffices([&] {
     for (const Job& job : group) {

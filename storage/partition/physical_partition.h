@@ -100,11 +100,11 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   /// Whether every version of every document is logged, from the next group of writes on.
   void set_keeps_versions(bool keeps) { keeps_versions_.store(keeps, std::memory_order_relaxed); }
   bool keeps_versions() const { return keeps_versions_.load(std::memory_order_relaxed); }
-  /// Removes logged versions older than `before_s` (Unix time), at most `rows_max`. True: there may be more.
   /// How many replaced revisions are kept from now on; none at first.
   void set_replaced_limits(const ReplacedLimits& limits) { replaced_.store(limits, std::memory_order_relaxed); }
   /// Removes all replaced revisions, in several groups of writes. Blocks until they are gone or `stopped` is true.
   Expected<void> drop_replaced(const std::function<bool()>& stopped);
+  /// Removes logged versions older than `before_s` (Unix time), at most `rows_max`. True: there may be more.
   void trim_versions(std::int64_t before_s, std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done);
   /// Must be called before the first write.
   void set_unique_keys(std::shared_ptr<const UniqueKeys> keys) { unique_keys_ = std::move(keys); }
@@ -113,6 +113,11 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   using PurgeCompletion = std::move_only_function<void(Expected<std::vector<std::vector<Revision>>>)>;
   /// Removes leaf revisions without leaving a tombstone; completes with the purged revisions of each request.
   void purge(std::vector<PurgeRequest> requests, PurgeCompletion done);
+
+  static constexpr std::size_t tombstones_dropped_max = 500;
+  /// Removes these tombstones without a trace, in one group of writes; at most `tombstones_dropped_max`, found in order
+  /// by find_old_tombstones(). Those whose document was written again meanwhile are left out.
+  void drop_tombstones(std::vector<Tombstone> tombstones, std::move_only_function<void(Expected<void>)> done);
 
   using IndexTask = std::move_only_function<Expected<void>(WriteTransaction&, Tree index_tree)>;
   /// Runs `task` in a transaction of its own, in the order of the writes; for building and dropping local indexes. May
@@ -206,6 +211,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   static void complete(Job& job, const Expected<void>& committed) noexcept;
   static void forward(Job job, WriteSuccessor& successor);
   std::shared_ptr<DocumentObserver> observer();
+  std::shared_ptr<UnfedChanges> unfed_changes();
   void note_unfed_of(std::span<const Job> group) noexcept;
   static Expected<void> run_job(DocumentWriter& writer, Job& job);
   static Expected<void> run_documents(DocumentWriter& writer, DocumentsJob& job);

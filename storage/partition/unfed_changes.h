@@ -9,8 +9,8 @@
 
 namespace octavo::storage {
 
-/// Ids of documents whose changes do not appear in the feed: local documents and purged ones. Collected while the
-/// partition is being copied. Thread-safe.
+/// Ids of documents whose changes do not appear in the feed: local documents, purged ones, and those whose tombstones
+/// were dropped. Collected while the partition is being copied. Thread-safe.
 class UnfedChanges {
  public:
   void add_document(std::string_view id) {

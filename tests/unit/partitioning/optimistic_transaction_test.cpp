@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include "partitioning/turns.h"
+#include "support/dropped_tombstones.h"
 #include "support/engine_fixture.h"
 
 using namespace octavo;
@@ -249,6 +250,33 @@ TEST_CASE("a verdict to discard, or an error, writes nothing") {
   CHECK(body_of(*database, "p:1").empty());
   CHECK(run(Verdict::commit)->sequence > 0);
   CHECK(body_of(*database, "p:1") == "{}");
+}
+
+TEST_CASE("a transaction is told the revisions that its documents get, also where tombstones are dropped meanwhile") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {true, 1});
+  const auto put_and_delete = [&](const std::string& id) {
+    const auto written = EngineFixture::put(*database, id, "{}");
+    EngineFixture::put(*database, id, "{}", written.revision, true);
+  };
+  put_and_delete("p:gone");
+  OptimisticTransaction creates(database, database->target_of_partition_key("p"));
+  const auto created = *creates.apply(edit_of("p:new", "{}"));
+  REQUIRE(octavo::tests::drop_tombstones(*database) == 1);
+  REQUIRE(committed(creates));
+  CHECK((*database->snapshot_for_document("p:new")->find("p:new"))->revision == created->revision);
+
+  OptimisticTransaction creates_again(database, database->target_of_partition_key("p"));
+  const auto again = *creates_again.apply(edit_of("p:gone", "{}"));
+  REQUIRE(committed(creates_again));
+  CHECK((*database->snapshot_for_document("p:gone")->find("p:gone"))->revision == again->revision);
+
+  put_and_delete("p:dropped");
+  OptimisticTransaction follows(database, database->target_of_partition_key("p"));
+  REQUIRE(follows.reads_all());
+  REQUIRE(*follows.apply(edit_of("p:dropped", "{}")));
+  REQUIRE(octavo::tests::drop_tombstones(*database) == 1);
+  CHECK_FALSE(committed(follows));  // the parent of its revision is gone
 }
 
 TEST_CASE("a transaction that was admitted is not refused at its end") {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <map>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "partitioning/split_queue.h"
 #include "storage/document/document_record.h"
 #include "storage/partition/partition_check.h"
+#include "support/dropped_tombstones.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
 
@@ -178,6 +180,63 @@ TEST_CASE("conflicts, local documents and purges go along with a split") {
   CHECK(local->body == R"({"at":7})");
   CHECK(local->edit == 1);
   CHECK(database->purge_count().value() == 1);
+  check_sound(*database);
+}
+
+TEST_CASE("both parts of a split partition know which tombstones were dropped") {
+  EngineFixture fixture;
+  const auto database = fixture.create("notes");
+  const auto gone = EngineFixture::put(*database, "a", R"({"n":1})");
+  const auto deletion = EngineFixture::put(*database, "a", "{}", gone.revision, true);
+  EngineFixture::put(*database, "b", R"({"n":1})");
+  std::promise<bool> done;
+  std::vector<storage::Tombstone> tombstones{{.id = "a", .partition_key = {}, .sequence = deletion.sequence}};
+  database->physical_partition(0).drop_tombstones(
+      std::move(tombstones), [&](const Expected<void>& dropped) { done.set_value(dropped.has_value()); });
+  REQUIRE(done.get_future().get());
+
+  REQUIRE(split(database, 0).has_value());
+
+  for (const std::size_t partition_id : database->partition_ids()) {
+    CHECK(database->snapshot(partition_id).value().counters().value().dropped_through == deletion.sequence);
+  }
+  CHECK(database->statistics().value().deleted_count == 0);
+  check_sound(*database);
+}
+
+TEST_CASE("tombstones that are dropped while a split runs do not come back") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  fill(*database, 1500);
+  const auto remove = [&](int number) {
+    const auto found = database->snapshot_for_document(key_of(number)).value().find(key_of(number)).value();
+    EngineFixture::put(*database, key_of(number), "{}", found->revision, true);
+  };
+  for (int i = 0; i < 400; ++i) remove(i);
+  std::atomic<bool> stop = false;
+  int removed = 400;
+  std::jthread dropper([&] {
+    for (; !stop && removed < 1400; ++removed) {
+      remove(removed);
+      try {
+        if (removed % 10 == 0) octavo::tests::drop_tombstones(*database);
+      } catch (const std::exception&) {
+        // The partition was just split.
+      }
+    }
+  });
+  const auto done = split(database, 0);
+  stop = true;
+  dropper.join();
+  REQUIRE(done.has_value());
+
+  CHECK(database->physical_partition_count() == 2);
+  while (octavo::tests::drop_tombstones(*database) > 0) {
+  }
+  const auto statistics = database->statistics().value();
+  CHECK(statistics.document_count == static_cast<std::uint64_t>(1500 - removed));
+  CHECK(statistics.deleted_count == 0);
+  CHECK(documents_of(*database).size() == statistics.document_count);
   check_sound(*database);
 }
 

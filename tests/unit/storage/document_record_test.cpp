@@ -170,7 +170,25 @@ TEST_CASE("counters whose last sequence leaves no others are refused") {
     return decode_counters(record);
   };
   CHECK(reload(1000).value().last_sequence == 1000);
+  CHECK(reload(1000).value().dropped_through == 0);
   const auto refused = reload(std::numeric_limits<Sequence>::max());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::corrupted);
+}
+
+TEST_CASE("counters say through which sequence tombstones were dropped") {
+  PartitionCounters counters;
+  counters.last_sequence = 1000;
+  counters.dropped_through = 1000;
+  counters.documents.document_count = 300;
+  std::string record;
+  encode_counters(record, counters);
+  CHECK(decode_counters(record).value().dropped_through == 1000);
+  CHECK(decode_counters(record).value().documents.document_count == 300);
+  record.pop_back();
+  CHECK_FALSE(decode_counters(record));
+  ++counters.dropped_through;
+  record.clear();
+  encode_counters(record, counters);
+  CHECK_FALSE(decode_counters(record));
 }

@@ -42,6 +42,16 @@ TEST_CASE("the same edit gives the same revision; another body, parent or deleti
   CHECK_FALSE(second.hash == first.hash);
 }
 
+TEST_CASE("a salt changes first revisions only") {
+  const Revision first = next_revision(std::nullopt, false, R"({"a":1})");
+  const Revision salted = next_revision(std::nullopt, false, R"({"a":1})", 7);
+  CHECK(salted.generation == 1);
+  CHECK_FALSE(salted == first);
+  CHECK_FALSE(salted == next_revision(std::nullopt, false, R"({"a":1})", 8));
+  CHECK(first == next_revision(std::nullopt, false, R"({"a":1})", 0));
+  CHECK(next_revision(first, false, R"({"a":1})", 7) == next_revision(first, false, R"({"a":1})"));
+}
+
 TEST_CASE("the revision of an edit never changes between versions of the product") {
   CHECK(next_revision(std::nullopt, false, R"({"a":1})").to_string() == "1-9b53c7c5b78b862da746533c98853f8f");
 }
