@@ -91,8 +91,9 @@ Expected<void> Database::open(const ExtensionFactory& extensions) {
   for (const std::size_t partition_id : map.partition_ids()) {
     const auto& partition = map.partition(partition_id);
     OCTAVO_TRY(const storage::Snapshot snapshot, partition->snapshot());
-    OCTAVO_TRY(const storage::Sequence partition_last, snapshot.last_sequence());
-    last = std::max(last, partition_last);
+    OCTAVO_TRY(const storage::PartitionCounters counters, snapshot.counters());
+    last = std::max(last, counters.last_sequence);
+    if (counters.dropped_through != 0) expect_dropped_tombstones();
   }
   sequences_ = std::make_shared<storage::SequenceAllocator>(map.partition_id_end(), last);
   // Format (security object in the catalog):
@@ -183,20 +184,41 @@ std::string Database::format_sequence(storage::Sequence sequence) const {
   return fmt::format("{}-{}", sequence, record_.instance_tag);
 }
 
-Expected<storage::Sequence> Database::parse_sequence(std::string_view text) const {
+Expected<FeedPosition> Database::parse_sequence(std::string_view text) const {
   if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
-  if (text == "now") return watermark();
-  storage::Sequence sequence = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sequence);
-  const std::string_view tag = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (error != std::errc{} || (!tag.empty() && (tag.front() != '-' || tag.size() == 1))) {
+  if (text == "now") {
+    const storage::Sequence now = watermark();
+    return FeedPosition{now, now};
+  }
+  const auto read_number = [](std::string_view& rest, storage::Sequence& number) {
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    return error == std::errc{};
+  };
+  FeedPosition position;
+  std::string_view tag = text;
+  if (!read_number(tag, position.sequence) || (!tag.empty() && (tag.front() != '-' || tag.size() == 1))) {
     return fail(ErrorCode::bad_request, "Malformed sequence supplied in 'since' parameter.");
   }
-  // A sequence of another incarnation has no meaning here: start again, so that nothing is missed.
-  if (!tag.empty() && tag.substr(1) != record_.instance_tag) return storage::Sequence{0};
+  position.floor = position.sequence;
+  if (!tag.empty()) {
+    tag.remove_prefix(1);
+    // A sequence of another incarnation has no meaning here: start again, so that nothing is missed.
+    if (!tag.starts_with(record_.instance_tag)) return FeedPosition{};
+    tag.remove_prefix(record_.instance_tag.size());
+    if (!tag.empty()) {
+      if (tag.front() != '.') return FeedPosition{};
+      tag.remove_prefix(1);
+      storage::Sequence floor = 0;
+      if (!read_number(tag, floor) || !tag.empty()) return FeedPosition{};
+      position.floor = std::max(position.floor, floor);
+    }
+  }
   // Nor has one beyond the end: the database has lost changes, for example by a restore from a backup, and has reused
   // these numbers. Clients get at most the watermark, which is never beyond the end.
-  return sequence > committed_sequence() ? storage::Sequence{0} : sequence;
+  if (position.floor > committed_sequence()) return FeedPosition{};
+  if (position.sequence == 0) position.floor = watermark();
+  return position;
 }
 
 Task<bool> Database::wait_for_change(storage::Sequence after, std::chrono::steady_clock::time_point deadline) {
@@ -234,13 +256,19 @@ Expected<storage::Store::Sizes> Database::file_sizes() const {
 }
 
 Expected<std::uint64_t> Database::purge_count() const {
-  std::uint64_t count = 0;
+  OCTAVO_TRY(const HiddenDeletions hidden, hidden_deletions());
+  return hidden.purge_count;
+}
+
+Expected<HiddenDeletions> Database::hidden_deletions() const {
+  HiddenDeletions hidden;
   for (const std::size_t partition_id : partition_ids()) {
     OCTAVO_TRY(const storage::Snapshot part, snapshot(partition_id));
-    OCTAVO_TRY(const std::uint64_t purged, part.purge_count());
-    count += purged;
+    OCTAVO_TRY(const storage::PartitionCounters counters, part.counters());
+    hidden.purge_count += counters.purge_count;
+    hidden.dropped_through = std::max(hidden.dropped_through, counters.dropped_through);
   }
-  return count;
+  return hidden;
 }
 
 Expected<void> Database::set_revs_limit(std::uint32_t limit) {

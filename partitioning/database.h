@@ -35,6 +35,20 @@ struct DatabaseDefinition {
   mutable std::atomic<std::shared_ptr<const void>> parsed;
 };
 
+/// Deletions that the feed does not show.
+struct HiddenDeletions {
+  std::uint64_t purge_count = 0;
+  storage::Sequence dropped_through = 0;  ///< the feed may have no tombstones up to here; 0: it has all
+};
+
+/// Where a reader of the feed is.
+struct FeedPosition {
+  storage::Sequence sequence = 0;  ///< it has read all changes up to here
+  /// It began to read at 0 when this was the watermark, so it has never seen what was deleted before: tombstones up to
+  /// here tell it nothing.
+  storage::Sequence floor = 0;
+};
+
 /// An open database: a partition map over physical partitions, with one sequence for all. Both APIs use only this.
 ///
 /// Thread-safe. Held by shared_ptr during a request; after the database is deleted, operations fail with not_found.
@@ -126,6 +140,11 @@ class Database : public std::enable_shared_from_this<Database> {
   bool is_compacting() const;
   bool is_compacting(std::string_view design_document) const;
   Expected<std::uint64_t> purge_count() const;
+  /// Of all physical partitions together.
+  Expected<HiddenDeletions> hidden_deletions() const;
+  /// Tombstones were dropped, or may be from now on. Never taken back, as readers are told their floor then.
+  void expect_dropped_tombstones() { may_lack_tombstones_.store(true, std::memory_order_relaxed); }
+  bool may_lack_tombstones() const { return may_lack_tombstones_.load(std::memory_order_relaxed); }
 
   // Throughput
 
@@ -172,11 +191,11 @@ class Database : public std::enable_shared_from_this<Database> {
   /// An index that has reached this sequence never returns less than an earlier read of a document.
   Expected<storage::Sequence> visible_sequence() const;
   /// Format (sequence of a database):
-  ///   sequence := number "-" instance tag
+  ///   sequence := number "-" instance tag ["." floor]        only if the floor is above the number
   std::string format_sequence(storage::Sequence sequence) const;
-  /// Accepts `n`, `n-<tag>`, `now`, and `"n-tag"` in JSON quotes; another incarnation's tag gives 0. Error bad_request
-  /// otherwise.
-  Expected<storage::Sequence> parse_sequence(std::string_view text) const;
+  /// Accepts `n`, `n-<tag>`, `n-<tag>.<floor>`, `now`, and all of them in JSON quotes; another incarnation's tag gives
+  /// 0, without a floor: the reader may have seen what was deleted since. Error bad_request otherwise.
+  Expected<FeedPosition> parse_sequence(std::string_view text) const;
 
   /// Waits until the watermark exceeds `after`, the deadline passes, or the database is deleted; true if it grew. A
   /// waiter costs only memory.
@@ -239,6 +258,7 @@ class Database : public std::enable_shared_from_this<Database> {
   ChangeNotifier changes_;
   const std::shared_ptr<Turns> turns_;
   std::atomic<bool> deleted_{false};
+  std::atomic<bool> may_lack_tombstones_{false};
   bool registered_ = false;  ///< used by the engine: the name is busy while the database closes
   std::atomic<std::uint32_t> revs_limit_;
   mutable std::mutex facts_mutex_;  ///< guards security_, maps_ and changes of record_

@@ -29,6 +29,14 @@ Expected<std::deque<storage::Snapshot>> take_snapshots(
   return snapshots;
 }
 
+std::unexpected<Error> tombstones_gone() {
+  return fail(
+      ErrorCode::bad_request,
+      "Some deletions after this position are not kept any more (tombstone_retention): begin again from 0, with "
+      "an empty target.",
+      "tombstones_gone");
+}
+
 /// Merges sorted sources: each has a current row; `before(a, b)` tells whether a's row comes first. There are few
 /// sources, so a linear search is faster than a heap.
 template <class Cursor, class Row>
@@ -118,6 +126,12 @@ Expected<ScanState> DocumentScan::run(
   return ScanState::more;
 }
 
+Expected<void> require_tombstones(const storage::Snapshot& snapshot, storage::Sequence known_through) {
+  OCTAVO_TRY(const storage::PartitionCounters counters, snapshot.counters());
+  if (counters.dropped_through > known_through) return tombstones_gone();
+  return {};
+}
+
 FeedScan::FeedScan(Database& database, FeedRange range)
     : database_(database), range_(std::move(range)), position_(range_.since) {}
 
@@ -128,11 +142,19 @@ Expected<ScanState> FeedScan::run(ScanBudget budget,
   const storage::Sequence newest = database_.watermark();
   const storage::Sequence watermark = descending ? newest : std::min(newest, range_.until);
   beyond_.clear();
+  dropped_through_ = 0;
   // A walk that has shown rows looks once more for those that have moved.
   const bool nothing_moved = !range_.notes_beyond || position_ == range_.since;
   if (!descending && position_ >= watermark && nothing_moved) return ScanState::done;
   OCTAVO_TRY(const auto snapshots, take_snapshots(database_, range_.partition_key));
   if (descending && !upper_) upper_ = watermark;
+  // In these very snapshots, as more may be dropped at any time.
+  for (const storage::Snapshot& snapshot : snapshots) {
+    OCTAVO_TRY(const storage::PartitionCounters counters, snapshot.counters());
+    dropped_through_ = std::max(dropped_through_, counters.dropped_through);
+  }
+  const storage::Sequence known_through = descending ? range_.since : position_;
+  if (range_.floor && dropped_through_ > std::max(known_through, *range_.floor)) return tombstones_gone();
 
   std::vector<Source<storage::Snapshot::FeedCursor, storage::FeedRow>> sources;
   sources.reserve(snapshots.size());

@@ -78,19 +78,29 @@ class DocumentScan {
 struct FeedRange {
   storage::Sequence since = 0;
   bool descending = false;
-  std::optional<std::string> partition_key;
+  std::optional<std::string> partition_key = {};
   bool notes_beyond = false;     ///< see FeedScan::beyond
   bool notes_new_beyond = true;  ///< also documents that have only one revision: they did not exist before
   storage::Sequence until = ~storage::Sequence{0};  ///< see FeedScan::stop_at
+  /// FeedPosition::floor of a reader that must be shown every deletion since. Absent: it needs none, or finds out by
+  /// FeedScan::dropped_through() what it has missed.
+  std::optional<storage::Sequence> floor = {};
 };
+
+/// Error bad_request (`tombstones_gone`) if some tombstones above `known_through` were dropped in the snapshot.
+Expected<void> require_tombstones(const storage::Snapshot& snapshot, storage::Sequence known_through);
 
 /// Walks the feed in sequence order over all physical partitions, up to the watermark at the time of each call.
 /// `done` means: nothing more at that watermark, or at stop_at(); a later call continues where it stopped.
 class FeedScan {
  public:
   FeedScan(Database& database, FeedRange range);
+  /// Errors: also bad_request (`tombstones_gone`) if the range has a floor, and some tombstones that the reader needs
+  /// were dropped.
   Expected<ScanState> run(ScanBudget budget,
                           FunctionRef<Visit(const storage::FeedRow&, const storage::Snapshot&)> visit);
+  /// Tombstones up to this sequence may be missing in what the last call has shown.
+  storage::Sequence dropped_through() const { return dropped_through_; }
   /// All rows at or below this sequence have been visited or need not be: the follower's `last_seq`.
   storage::Sequence position() const { return position_; }
   /// For ascending scans: later rows are not visited, unless this is raised.
@@ -105,6 +115,7 @@ class FeedScan {
   Database& database_;
   FeedRange range_;
   storage::Sequence position_;
+  storage::Sequence dropped_through_ = 0;
   std::vector<std::string> beyond_;
   std::optional<storage::Sequence> upper_;  ///< descending: next row is at or below this
 };

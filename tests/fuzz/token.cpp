@@ -71,13 +71,13 @@ void check_reply(const boost::json::object& reply) {
 }
 
 void check_sequence(const partitioning::Database& database, std::string_view text) {
-  const auto sequence = database.parse_sequence(text);
-  if (!sequence) {
-    require(sequence.error().code == ErrorCode::bad_request, "a bad sequence is a bad request");
+  const auto position = database.parse_sequence(text);
+  if (!position) {
+    require(position.error().code == ErrorCode::bad_request, "a bad sequence is a bad request");
     return;
   }
-  const auto again = database.parse_sequence(database.format_sequence(*sequence));
-  require(again && *again == *sequence, "a sequence survives being written and read");
+  const auto again = database.parse_sequence(database.format_sequence(position->sequence));
+  require(again && again->sequence == position->sequence, "a sequence survives being written and read");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace octavo::api::couch {
 namespace {
 
 using partitioning::Database;
+using partitioning::FeedPosition;
 using partitioning::FeedRange;
 using partitioning::FeedScan;
 using partitioning::ScanBudget;
@@ -38,16 +39,17 @@ bool is_line_mode(FeedMode mode) {
 
 }  // namespace
 
-ChangesFeed::ChangesFeed(std::shared_ptr<Database> database, ChangesQuery query, Sequence since, ChangesFilter filter,
-                         std::optional<std::string> partition_key)
+ChangesFeed::ChangesFeed(std::shared_ptr<Database> database, ChangesQuery query, const FeedPosition& since,
+                         ChangesFilter filter, std::optional<std::string> partition_key)
     : database_(std::move(database)),
       query_(std::move(query)),
-      since_(since),
+      since_(since.sequence),
+      floor_(since.floor),
       filter_(std::move(filter)),
       partition_key_(std::move(partition_key)),
-      scan_(std::in_place, *database_, range_after(since, query_.descending)),
+      scan_(std::in_place, *database_, range_after(since_, query_.descending)),
       acknowledged_(database_->committed_sequence()),
-      last_sent_(since),
+      last_sent_(since_),
       named_documents_pending_(filter_.ids() != nullptr && filter_.ids()->size() <= named_documents_max) {}
 
 Expected<ChangesFeed::Step> ChangesFeed::advance(std::string& out, ScanBudget budget) {
@@ -91,7 +93,8 @@ FeedRange ChangesFeed::range_after(Sequence since, bool descending) const {
           .descending = descending,
           .partition_key = partition_key_,
           .notes_beyond = !is_line_mode(query_.mode),
-          .notes_new_beyond = false};
+          .notes_new_beyond = false,
+          .floor = floor_};
 }
 
 // The scan has reached its end: what is left to do?
@@ -254,7 +257,7 @@ Expected<void> ChangesFeed::append_candidate(std::string& out, const Candidate& 
 // A follower of a descending feed gets the existing rows in descending order, and later changes as they occur.
 void ChangesFeed::turn_forward() {
   query_.descending = false;
-  scan_.emplace(*database_, FeedRange{newest_at_start_, false, partition_key_});
+  scan_.emplace(*database_, FeedRange{.since = newest_at_start_, .partition_key = partition_key_, .floor = floor_});
 }
 
 // The first round of `_doc_ids`: sends the rows of these documents without reading the rest of the feed.
@@ -268,6 +271,7 @@ Expected<void> ChangesFeed::send_named_documents(std::string& out) {
   for (const auto& id : *filter_.ids()) {
     if (partition_key_ && partitioning::partition_key_of(id, true) != *partition_key_) continue;
     OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
+    OCTAVO_TRY_VOID(partitioning::require_tombstones(snapshot, std::max(since_, floor_)));
     OCTAVO_TRY(const auto document, snapshot.find(id));
     if (!document || document->sequence <= since_) continue;
     if (document->sequence <= watermark) {
@@ -282,6 +286,7 @@ Expected<void> ChangesFeed::send_named_documents(std::string& out) {
   Sequence reached = watermark;
   for (const auto& [sequence, id] : named) {
     OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
+    OCTAVO_TRY_VOID(partitioning::require_tombstones(snapshot, std::max(since_, floor_)));
     OCTAVO_TRY(const auto document, snapshot.find(id));
     // The document changed in between: its row comes later in the feed.
     if (!document || document->sequence != sequence) {
@@ -399,6 +404,10 @@ void ChangesFeed::append_sequence(std::string& out, Sequence sequence) const {
   append_json_number(out, sequence);
   out += '-';
   out += database_->instance_tag();
+  if (sequence < floor_ && database_->may_lack_tombstones()) {
+    out += '.';
+    append_json_number(out, floor_);
+  }
   out += '"';
 }
 

@@ -26,8 +26,8 @@ namespace octavo::api::couch {
 class ChangesFeed {
  public:
   /// `since` is the parsed value of the query.
-  ChangesFeed(std::shared_ptr<partitioning::Database> database, ChangesQuery query, storage::Sequence since,
-              ChangesFilter filter, std::optional<std::string> partition_key);
+  ChangesFeed(std::shared_ptr<partitioning::Database> database, ChangesQuery query,
+              const partitioning::FeedPosition& since, ChangesFilter filter, std::optional<std::string> partition_key);
 
   enum class Step : std::uint8_t {
     more,  ///< call again
@@ -35,7 +35,8 @@ class ChangesFeed {
     end    ///< complete, including the last line
   };
 
-  /// Appends the next rows, at most one slice.
+  /// Appends the next rows, at most one slice. Errors: also bad_request (`tombstones_gone`), see
+  /// partitioning::FeedScan.
   Expected<Step> advance(std::string& out, partitioning::ScanBudget budget);
   /// Appends a heartbeat.
   void heartbeat(std::string& out) const;
@@ -107,6 +108,7 @@ class ChangesFeed {
   std::shared_ptr<partitioning::Database> database_;
   ChangesQuery query_;
   storage::Sequence since_;
+  storage::Sequence floor_;  ///< FeedPosition::floor, which the sequences that it sends repeat
   ChangesFilter filter_;
   std::optional<std::string> partition_key_;
   std::optional<partitioning::FeedScan> scan_;

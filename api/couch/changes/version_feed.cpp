@@ -151,7 +151,8 @@ Expected<std::unique_ptr<FollowedFeed>> version_feed(const Call& call, ChangesQu
   if (query.descending) return fail(ErrorCode::bad_request, "Versions are not available in descending order.");
   if (!query.filter.empty()) return fail(ErrorCode::bad_request, "Versions are not available with a filter.");
   VersionRange range;
-  OCTAVO_TRY(range.since, database->parse_sequence(query.since));
+  OCTAVO_TRY(const auto position, database->parse_sequence(query.since));
+  range.since = position.sequence;
   range.partition_key = std::move(partition_key);
   return std::make_unique<VersionFeed>(database, std::move(query), std::move(range));
 }

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include "partitioning/scan.h"
+#include "support/dropped_tombstones.h"
 #include "support/engine_fixture.h"
 
 using namespace octavo;
@@ -168,8 +169,8 @@ TEST_CASE("a name exists once; deleting makes room for another incarnation") {
   auto second = fixture.create("d");
   CHECK(second->statistics()->document_count == 0);
   for (const std::string id : {"a", "b", "c", "d", "e"}) EngineFixture::put(*second, id, "{}");
-  CHECK(*second->parse_sequence(old_sequence) == 0);
-  CHECK(*second->parse_sequence(second->format_sequence(5)) == 5);
+  CHECK(second->parse_sequence(old_sequence).value().sequence == 0);
+  CHECK(second->parse_sequence(second->format_sequence(5)).value().sequence == 5);
 }
 
 TEST_CASE("the files of a deleted database go when its last user ends") {
@@ -271,19 +272,95 @@ TEST_CASE("a sequence beyond the end is of changes that were lost, and stands fo
   EngineFixture fixture;
   auto database = fixture.create("d");
   EngineFixture::put(*database, "a", "{}");
-  CHECK(*database->parse_sequence(database->format_sequence(1)) == 1);
-  CHECK(*database->parse_sequence(database->format_sequence(2)) == 0);
-  CHECK(*database->parse_sequence("17") == 0);
+  CHECK(database->parse_sequence(database->format_sequence(1)).value().sequence == 1);
+  CHECK(database->parse_sequence(database->format_sequence(2)).value().sequence == 0);
+  CHECK(database->parse_sequence("17").value().sequence == 0);
+}
+
+TEST_CASE("a reader that needs dropped tombstones is told so, and one that began at 0 later than them is not") {
+  EngineFixture fixture;
+  auto database = fixture.create("d", {false, 2});
+  const auto a = EngineFixture::put(*database, "a", "{}");
+  EngineFixture::put(*database, "b", "{}");
+  const auto early = database->watermark();
+  EngineFixture::put(*database, "a", "{}", a.revision, true);
+  EngineFixture::put(*database, "c", "{}");
+  const auto end = database->watermark();
+  const auto run = [&](FeedRange range) {
+    FeedScan scan(*database, std::move(range));
+    return scan.run({}, [](const auto&, const auto&) { return Visit::next; });
+  };
+  CHECK(run({.since = early, .floor = early}));
+  REQUIRE(octavo::tests::drop_tombstones(*database) == 1);
+  const auto refused = run({.since = early, .floor = early});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().word == "tombstones_gone");
+  CHECK(run({.since = early}));  // does not need them
+  CHECK(run({.since = end - 1, .floor = end - 1}));
+  CHECK(run({.since = 1, .floor = end}));
+  CHECK_FALSE(run({.since = 1, .floor = 0}));
+  CHECK_FALSE(run({.since = early, .descending = true, .floor = early}));
+  CHECK(run({.descending = true, .floor = end}));
+  CHECK(database->hidden_deletions().value().dropped_through == end - 1);
+
+  // A reader that is overtaken while it reads.
+  FeedScan slow(*database, {.floor = end});
+  const auto one = [](const auto&, const auto&) { return Visit::pause; };
+  REQUIRE(slow.run({}, one));
+  CHECK(slow.dropped_through() == end - 1);
+  const auto found = *database->snapshot_for_document("c")->find("c");
+  EngineFixture::put(*database, "c", "{}", found->revision, true);
+  REQUIRE(octavo::tests::drop_tombstones(*database) == 1);
+  CHECK_FALSE(slow.run({}, one));
+}
+
+TEST_CASE("a sequence has a floor where tombstones may have been dropped") {
+  EngineFixture fixture;
+  auto database = fixture.create("d");
+  for (int i = 0; i < 9; ++i) EngineFixture::put(*database, std::to_string(i), "{}");
+  const auto parsed = [&](const std::string& text) {
+    const auto position = database->parse_sequence(text).value();
+    return std::pair(position.sequence, position.floor);
+  };
+  using Position = std::pair<storage::Sequence, storage::Sequence>;
+  const std::string five = database->format_sequence(5);
+  CHECK(parsed("0") == Position(0, 9));  // begins now
+  CHECK(parsed(database->format_sequence(0)) == Position(0, 9));
+  CHECK(parsed("now") == Position(9, 9));
+  CHECK(parsed("5") == Position(5, 5));
+  CHECK(parsed(five) == Position(5, 5));
+  CHECK(parsed(five + ".8") == Position(5, 8));
+  CHECK(parsed("\"" + five + ".8\"") == Position(5, 8));
+  CHECK(parsed(five + ".3") == Position(5, 5));
+  // Of another database, or another past: the reader may have seen what was deleted since.
+  for (const std::string& text : {five + ".10", five + ".", five + ".x", five + ".8x", five + "0.8", std::string("5-x"),
+                                  std::string("10"), database->format_sequence(10)}) {
+    CHECK(parsed(text) == Position(0, 0));
+  }
+}
+
+TEST_CASE("a database that has dropped tombstones knows that when it is opened again") {
+  EngineFixture fixture;
+  {
+    auto database = fixture.create("d");
+    const auto a = EngineFixture::put(*database, "a", "{}");
+    EngineFixture::put(*database, "a", "{}", a.revision, true);
+    REQUIRE(octavo::tests::drop_tombstones(*database) == 1);
+    CHECK_FALSE(database->may_lack_tombstones());  // the property was never set
+  }
+  fixture.stop();
+  fixture.start();
+  CHECK(fixture.engine().find_database("d")->may_lack_tombstones());
 }
 
 TEST_CASE("sequences are accepted in every form that clients send") {
   EngineFixture fixture;
   auto database = fixture.create("d");
   EngineFixture::put(*database, "a", "{}");
-  CHECK(*database->parse_sequence("0") == 0);
-  CHECK(*database->parse_sequence("1") == 1);
-  CHECK(*database->parse_sequence("now") == 1);
-  CHECK(*database->parse_sequence("\"" + database->format_sequence(1) + "\"") == 1);
+  CHECK(database->parse_sequence("0").value().sequence == 0);
+  CHECK(database->parse_sequence("1").value().sequence == 1);
+  CHECK(database->parse_sequence("now").value().sequence == 1);
+  CHECK(database->parse_sequence("\"" + database->format_sequence(1) + "\"").value().sequence == 1);
   for (const std::string text : {"", "x", "1x", "1-", "-1"}) CHECK_FALSE(database->parse_sequence(text));
 }
 

@@ -6,6 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <catch2/catch.hpp>
 
+#include "support/dropped_tombstones.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
 #include "unit/api/couch/couch_api_fixture.h"
@@ -155,6 +156,63 @@ TEST_CASE("feeds that wait, and feeds with a body, have no entity tag") {
   CHECK_FALSE(couch.get("/db/_changes?feed=longpoll").header("ETag").has_value());
   CHECK_FALSE(couch.post("/db/_changes?filter=_selector", R"({"selector":{}})").header("ETag").has_value());
   CHECK(couch.get("/db/_changes?filter=_design").header("ETag").has_value());
+}
+
+TEST_CASE("a reader that has missed deletions whose tombstones were dropped is told to begin again") {
+  CouchApiFixture couch;
+  make_edited(couch);
+  const std::string early = text(couch.get("/db/_changes").json(), "last_seq");
+  const std::string rev = text(couch.get("/db/a").json(), "_rev");
+  REQUIRE(couch.del("/db/a?rev=" + rev).status == 200);
+  CHECK(ids(couch.get("/db/_changes?since=" + early)) == "a");
+  const auto database = couch.engine().find_database("db");
+  database->expect_dropped_tombstones();
+  REQUIRE(octavo::tests::drop_tombstones(*database) == 1);
+  couch.put("/db/e", "{}");
+
+  for (const std::string suffix :
+       {"", "&limit=1", "&feed=longpoll", "&feed=continuous&timeout=1", "&descending=true"}) {
+    const auto refused = couch.get("/db/_changes?since=" + early + suffix);
+    CHECK(refused.status == 400);
+    CHECK(text(refused.json(), "error") == "tombstones_gone");
+    CHECK(text(refused.json(), "reason").find("begin again from 0") != std::string::npos);
+  }
+  const auto named = couch.post("/db/_changes?filter=_doc_ids&since=" + early, R"({"doc_ids":["a"]})");
+  CHECK(text(named.json(), "error") == "tombstones_gone");
+  // Of a past that is not this database's: it may have seen the document.
+  CHECK(couch.get("/db/_changes?since=1-00000000000000000000000000000000").status == 400);
+  CHECK(ids(couch.get("/db/_changes")) == "b c d e");
+  CHECK(ids(couch.get("/db/_changes?since=5")) == "e");  // after the deletion
+}
+
+TEST_CASE("a reader that began at 0 goes on by pages although tombstones are dropped, until it would miss one") {
+  CouchApiFixture couch;
+  make_edited(couch);
+  const std::string rev = text(couch.get("/db/a").json(), "_rev");
+  REQUIRE(couch.del("/db/a?rev=" + rev).status == 200);
+  const auto database = couch.engine().find_database("db");
+  CHECK(text(couch.get("/db/_changes?limit=1").json(), "last_seq").find('.') == std::string::npos);
+  database->expect_dropped_tombstones();
+  auto page = couch.get("/db/_changes?limit=1").json();
+  CHECK(text(page, "last_seq").ends_with(".5"));
+  CHECK(text(page.at("results").as_array()[0], "seq") == text(page, "last_seq"));
+  REQUIRE(octavo::tests::drop_tombstones(*database) == 1);
+  std::string seen = text(page.at("results").as_array()[0], "id");
+  for (int i = 0; i < 2; ++i) {
+    const auto next = couch.get("/db/_changes?limit=1&since=" + text(page, "last_seq"));
+    REQUIRE(next.status == 200);
+    page = next.json();
+    seen += ' ' + text(page.at("results").as_array()[0], "id");
+  }
+  CHECK(seen == "b c d");
+
+  const auto behind = text(couch.get("/db/_changes?limit=1").json(), "last_seq");
+  const std::string rev_b = text(couch.get("/db/b").json(), "_rev");
+  REQUIRE(couch.del("/db/b?rev=" + rev_b).status == 200);
+  REQUIRE(octavo::tests::drop_tombstones(*database) == 1);
+  CHECK(couch.get("/db/_changes?since=" + behind).status == 400);  // it has read b
+  const auto end = text(couch.get("/db/_changes").json(), "last_seq");
+  CHECK(end.find('.') == std::string::npos);
 }
 
 TEST_CASE("since=now is after everything") {
