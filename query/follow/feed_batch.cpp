@@ -23,15 +23,19 @@ Expected<FeedBatch> read_feed_batch(partitioning::Database& database, storage::S
   };
   OCTAVO_TRY(const auto state, scan.run({rows_max}, visit));
   if (failure) return std::unexpected(*std::move(failure));
+  storage::Sequence dropped_through = scan.dropped_through();
   for (const auto& id : scan.beyond()) {
     OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
+    OCTAVO_TRY(const storage::PartitionCounters counters, snapshot.counters());
+    dropped_through = std::max(dropped_through, counters.dropped_through);
     OCTAVO_TRY_VOID(show(id, snapshot));
   }
   OCTAVO_ASSERT(scan.position() >= from);
   const bool done = state == partitioning::ScanState::done;
   return FeedBatch{.reached = std::min(scan.position(), watermark),
                    .complete = done && scan.beyond().size() < scan.beyond_max,
-                   .more = !done};
+                   .more = !done,
+                   .dropped_through = dropped_through};
 }
 
 std::optional<storage::Sequence> begin_of_batch(storage::Sequence checkpoint, bool complete,
@@ -41,11 +45,11 @@ std::optional<storage::Sequence> begin_of_batch(storage::Sequence checkpoint, bo
   return watermark - 1;  // only for documents whose rows are beyond the watermark
 }
 
-Expected<bool> catch_up_with_purges(partitioning::Database& database, FeedConsumer& consumer,
-                                    std::uint64_t purge_count) {
+Expected<bool> catch_up_with_deletions(partitioning::Database& database, FeedConsumer& consumer,
+                                       const partitioning::HiddenDeletions& hidden, storage::Sequence watermark) {
   constexpr std::size_t documents_max = 8192;
   // The purges up to the checkpoint are in the consumer's purge count: the watermark is read before the count.
-  KnownPurges purges{.gone = {}, .since = consumer.checkpoint(), .purge_count = purge_count};
+  KnownPurges purges{.gone = {}, .since = consumer.checkpoint(), .purge_count = hidden.purge_count};
   // One map for all: a split meanwhile changes where documents are, but not which exist.
   const partitioning::PartitionMap& map = database.partition_map();
   std::map<std::size_t, storage::Snapshot> snapshots;
@@ -58,8 +62,10 @@ Expected<bool> catch_up_with_purges(partitioning::Database& database, FeedConsum
     OCTAVO_TRY(const auto document, snapshots.at(database.locate_document(map, id)).find_stored(id));
     return !document || document->deleted;
   };
-  bool all_known = true;
+  // Nobody knows the ids of dropped tombstones.
+  bool all_known = consumer.knows_deletions_through() >= hidden.dropped_through;
   for (const auto& [partition_id, snapshot] : snapshots) {
+    if (!all_known) break;
     OCTAVO_TRY(auto purged, snapshot.purged_after(purges.since));
     all_known = purged.has_value();
     if (!all_known) break;
@@ -72,7 +78,11 @@ Expected<bool> catch_up_with_purges(partitioning::Database& database, FeedConsum
     OCTAVO_TRY(const bool removed, consumer.remove_known(purges));
     if (removed) return true;
   }
-  return consumer.remove_purged(purge_count, documents_max, is_gone);
+  return consumer.remove_purged({.purge_count = hidden.purge_count,
+                                 .dropped_through = hidden.dropped_through,
+                                 .watermark = watermark,
+                                 .is_gone = is_gone},
+                                documents_max);
 }
 
 }  // namespace octavo::query

@@ -15,9 +15,10 @@ namespace octavo::query {
 
 /// How far a batch of the feed got.
 struct FeedBatch {
-  storage::Sequence reached = 0;  ///< everything up to this sequence has been shown
-  bool complete = false;          ///< after this batch no entry is older than `reached`
-  bool more = false;              ///< the scan was cut short: there is more to read now
+  storage::Sequence reached = 0;          ///< everything up to this sequence has been shown
+  bool complete = false;                  ///< after this batch no entry is older than `reached`
+  bool more = false;                      ///< the scan was cut short: there is more to read now
+  storage::Sequence dropped_through = 0;  ///< tombstones up to here may be missing in what was shown
 };
 
 /// Shows the documents that changed after `from`, and those that are being written meanwhile: these have left their
@@ -33,8 +34,9 @@ Expected<FeedBatch> read_feed_batch(partitioning::Database& database, storage::S
 std::optional<storage::Sequence> begin_of_batch(storage::Sequence checkpoint, bool complete,
                                                 storage::Sequence watermark);
 
-/// Lets `consumer` remove purged documents, some at a time; true: all are removed.
-Expected<bool> catch_up_with_purges(partitioning::Database& database, FeedConsumer& consumer,
-                                    std::uint64_t purge_count);
+/// Lets `consumer` remove documents whose deletion the feed does not show, some at a time; true: all are removed.
+/// `watermark`: that of the database, read before `hidden`.
+Expected<bool> catch_up_with_deletions(partitioning::Database& database, FeedConsumer& consumer,
+                                       const partitioning::HiddenDeletions& hidden, storage::Sequence watermark);
 
 }  // namespace octavo::query

@@ -85,6 +85,12 @@ bool FeedFollower::may_try() {
   return false;
 }
 
+bool FeedFollower::makes_progress() {
+  if (stopping_->load(std::memory_order_relaxed)) return false;
+  const std::lock_guard lock(mutex_);
+  return !failure_;
+}
+
 void FeedFollower::post_follow() {
   // A queued job must not keep an index from being removed.
   const auto job = [weak = weak_from_this()] {
@@ -162,13 +168,13 @@ Expected<bool> FeedFollower::follow_batch() {
   const auto begun = processor_time();  // by another clock, a busy machine would get small batches, and become busier
   OCTAVO_ASSERT(following_.load());
   partitioning::Database& database = context_.database;
-  // In this order, so that the count includes a purge up to the watermark.
+  // In this order, so that the count includes a purge up to the watermark, and a scan knows every change up to it.
   const storage::Sequence watermark = database.watermark();
   begun_ = Clock::now();
   begun_at_ = watermark;
-  OCTAVO_TRY(const std::uint64_t purge_count, database.purge_count());
-  if (consumer_.purge_count() != purge_count) {
-    OCTAVO_TRY(const bool through, catch_up_with_purges(database, consumer_, purge_count));
+  OCTAVO_TRY(const partitioning::HiddenDeletions hidden, database.hidden_deletions());
+  if (consumer_.purge_count() != hidden.purge_count || consumer_.knows_deletions_through() < hidden.dropped_through) {
+    OCTAVO_TRY(const bool through, catch_up_with_deletions(database, consumer_, hidden, watermark));
     if (!through) return true;
   }
   const storage::Sequence checkpoint = consumer_.checkpoint();
@@ -190,6 +196,8 @@ Expected<bool> FeedFollower::follow_batch() {
     return bytes < batch_bytes_max;
   };
   OCTAVO_TRY(const FeedBatch batch, read_feed_batch(database, *from, watermark, rows_, take));
+  // Tombstones may have been dropped after `hidden` was read. The batch lacks them, so it must not move the checkpoint.
+  if (consumer_.knows_deletions_through() < batch.dropped_through) return true;
   if (context_.tasks && !task_ && batch.more && watermark - checkpoint > options_.backlog_listed) {
     ActiveTask task = options_.task;
     task.database = database.name();
@@ -198,7 +206,7 @@ Expected<bool> FeedFollower::follow_batch() {
     task_.report(0, watermark - checkpoint);
   }
   OCTAVO_TRY_VOID(database.make_durable());
-  const FeedChanges changes{documents, checkpoint, batch.reached, batch.complete, slow_.load()};
+  const FeedChanges changes{documents, checkpoint, batch.reached, batch.complete, slow_.load(), batch.dropped_through};
   OCTAVO_TRY(const std::size_t applied, consumer_.apply(changes));
   OCTAVO_ASSERT(applied <= documents.size());
   const storage::Sequence reached = changes.checkpoint_after(applied);

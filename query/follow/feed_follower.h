@@ -66,6 +66,8 @@ class FeedFollower : public std::enable_shared_from_this<FeedFollower> {
   Task<Expected<void>> wait(std::function<Expected<bool>()> is_reached, std::chrono::steady_clock::time_point deadline);
 
   bool following() const { return following_.load(); }
+  /// False: the consumer is not fed, or its last attempt failed, which may last.
+  bool makes_progress();
   int waiters() const { return waiters_.load(std::memory_order_relaxed); }
   void set_stopping(bool stopping) { stopping_->store(stopping); }
   /// After the jobs were stopped.

@@ -38,6 +38,7 @@ struct FeedChanges {
   storage::Sequence reached = 0;  ///< all changes of the feed up to here are included
   bool complete = false;          ///< after these changes no entry is older than `reached`
   bool alone = false;             ///< only the calling thread may work on them: the other threads are for other indexes
+  storage::Sequence dropped_through = 0;  ///< tombstones up to here may be missing: see knows_deletions_through
 
   /// The checkpoint after the first `count` of the documents.
   storage::Sequence checkpoint_after(std::size_t count) const {
@@ -54,6 +55,16 @@ struct KnownPurges {
   std::uint64_t purge_count = 0;  ///< of the database; these are all purges up to it
 };
 
+/// Documents that are gone without a row in the feed, as a consumer looks for them among all that it contains: those
+/// that were purged, and those whose tombstones were dropped.
+struct GoneDocuments {
+  std::uint64_t purge_count = 0;          ///< of the database
+  storage::Sequence dropped_through = 0;  ///< tombstones up to here may have been dropped
+  storage::Sequence watermark = 0;        ///< `is_gone` knows every change up to here; read before the numbers above
+  /// Whether an id no longer has a live document.
+  FunctionRef<Expected<bool>(std::string_view id)> is_gone;
+};
+
 /// What follows the feed of a database: an index, or several that read each document together. FeedFollower
 /// (feed_follower.h) gives it the changes.
 ///
@@ -68,13 +79,17 @@ class FeedConsumer {
   virtual storage::Sequence complete_through() const = 0;
   /// The purge count of the database up to which purged documents have been removed.
   virtual std::uint64_t purge_count() const = 0;
+  /// It contains no document whose last change up to this sequence was a deletion, so it does not need those
+  /// tombstones: the checkpoint, or the watermark at which remove_purged() began to look, if that is later. Only for
+  /// the thread that changes the consumer.
+  virtual storage::Sequence knows_deletions_through() const = 0;
 
   /// Whether FeedDocument::json should be the stored body, which costs less than what functions see.
   virtual bool takes_bodies() const { return false; }
   /// Replaces the entries of the first of these documents, and stores the checkpoint with them. Takes as many as it can
   /// in about `apply_time` and in bounded memory, but at least one, and returns their number: the rest must be given
   /// again. May run functions, and may spread them over other threads. After an error the entries are unchanged, or at
-  /// an earlier checkpoint.
+  /// an earlier checkpoint. Precondition: knows_deletions_through() is not below `changes.dropped_through`.
   virtual Expected<std::size_t> apply(const FeedChanges& changes) = 0;
   /// Long enough for commits to cost little beside the functions; short enough that other indexes get their turn.
   static constexpr std::chrono::milliseconds apply_time{500};
@@ -85,8 +100,7 @@ class FeedConsumer {
     return false;
   }
   /// As GlobalIndex::remove_purged.
-  virtual Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
-                                       FunctionRef<Expected<bool>(std::string_view id)> is_gone) = 0;
+  virtual Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t documents_max) = 0;
 };
 
 /// An index in separate files whose entries JavaScript decides: a group of views (query/view) or a search index

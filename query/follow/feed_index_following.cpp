@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/memory_retry.h"
 #include "query/follow/feed_index_follower.h"
@@ -68,6 +70,19 @@ FeedIndexes::FollowerPtr FeedIndexes::follower_of(const FeedIndex& index) const 
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find_if(followers_, [&](const auto& one) { return one->index.get() == &index; });
   return found == followers_.end() ? nullptr : *found;
+}
+
+storage::Sequence FeedIndexes::followed_through() const {
+  std::vector<FollowerPtr> followers;
+  {
+    const std::lock_guard lock(mutex_);
+    until_memory_suffices([&] { followers = followers_; });
+  }
+  storage::Sequence least = std::numeric_limits<storage::Sequence>::max();
+  for (const auto& follower : followers) {
+    if (follower->makes_progress()) least = std::min(least, follower->index->checkpoint());
+  }
+  return least;
 }
 
 Expected<bool> FeedIndexes::is_current(const FeedIndex& index, storage::Sequence sequence) const {

@@ -101,6 +101,9 @@ class FeedIndexes {
   };
   Activity activity(const FeedIndex& index) const;
 
+  /// Up to here the feed was read by all indexes that make progress.
+  storage::Sequence followed_through() const;
+
   /// False: no design document defines this index any more, or the database is shut down.
   bool is_wanted(const FeedIndex& index) const;
   /// Removes the files of indexes that no design document defines, unless they are being read (`_view_cleanup`). They

@@ -1,5 +1,6 @@
 #include "query/follow/purge_scan.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -8,10 +9,10 @@
 namespace octavo::query {
 
 Expected<bool> PurgeScan::run(storage::Store& store, storage::Tree by_document, std::uint64_t known,
-                              std::uint64_t purge_count, std::size_t documents_max, IsGone is_gone, Remove remove) {
+                              const GoneDocuments& gone, std::size_t documents_max, Remove remove) {
   OCTAVO_ASSERT(documents_max > 0);  // otherwise it never ends
-  if (!count_at_start_) count_at_start_ = purge_count;
-  std::vector<std::string> gone;
+  if (!start_) start_ = Start{gone.purge_count, gone.watermark};
+  std::vector<std::string> found;
   std::string last = last_;
   bool end = false;
   {
@@ -21,14 +22,17 @@ Expected<bool> PurgeScan::run(storage::Store& store, storage::Tree by_document, 
     if (row && !last_.empty() && row->key == last_) row = cursor.next();
     for (std::size_t seen = 0; row && seen < documents_max; ++seen, row = cursor.next()) {
       last = row->key;
-      OCTAVO_TRY(const bool is_gone_now, is_gone(row->key));
-      if (is_gone_now) gone.emplace_back(row->key);
+      OCTAVO_TRY(const bool is_gone_now, gone.is_gone(row->key));
+      if (is_gone_now) found.emplace_back(row->key);
     }
     end = !row;
   }
-  if (!gone.empty() || end) OCTAVO_TRY_VOID(remove(std::move(gone), end ? *count_at_start_ : known));
+  if (!found.empty() || end) OCTAVO_TRY_VOID(remove(std::move(found), end ? start_->purge_count : known));
   last_ = end ? std::string() : std::move(last);
-  if (end) count_at_start_.reset();
+  if (end) {
+    scanned_through_ = std::max(scanned_through_, start_->watermark);
+    start_.reset();
+  }
   return end;
 }
 

@@ -4,38 +4,45 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/function_ref.h"
+#include "query/follow/feed_index.h"
 #include "storage/lmdb/store.h"
 
 namespace octavo::query {
 
 /// Purged documents leave no trace in the feed. When a database's purge count has changed, and the logs of purges do
 /// not reach back to the checkpoint of an index that follows it (GlobalIndex, FeedIndex), the index therefore checks
-/// the ids that it contains, a bounded number per call, and removes those without a live document. One thread at a
-/// time.
+/// the ids that it contains, a bounded number per call, and removes those without a live document. So does an index
+/// that has not read the feed up to a tombstone that was dropped. One thread at a time.
 class PurgeScan {
  public:
-  using IsGone = FunctionRef<Expected<bool>(std::string_view id)>;
   /// Removes the entries of `gone` and stores `purge_count` with that, in one transaction.
   using Remove = FunctionRef<Expected<void>(std::vector<std::string> gone, std::uint64_t purge_count)>;
 
   /// Continues with at most `documents_max` rows of `by_document`, whose keys are ids. `known`: the purge count up to
-  /// which the index was checked; `purge_count`: the database's before this call. True once all were checked: `remove`
-  /// was then given the count at the first of the calls. After an error the same rows are checked again.
-  Expected<bool> run(storage::Store& store, storage::Tree by_document, std::uint64_t known, std::uint64_t purge_count,
-                     std::size_t documents_max, IsGone is_gone, Remove remove);
+  /// which the index was checked. True once all were checked: `remove` was then given the count at the first of the
+  /// calls. After an error the same rows are checked again.
+  Expected<bool> run(storage::Store& store, storage::Tree by_document, std::uint64_t known, const GoneDocuments& gone,
+                     std::size_t documents_max, Remove remove);
   /// The purged documents were removed in another way: the next scan begins again.
   void reset() {
-    count_at_start_.reset();
+    start_.reset();
     last_.clear();
   }
+  /// The watermark at which the last complete scan began: no entry is of a document that was deleted by then. 0: there
+  /// was no scan since the index was opened.
+  storage::Sequence scanned_through() const { return scanned_through_; }
 
  private:
-  std::optional<std::uint64_t> count_at_start_;  ///< of the running scan
-  std::string last_;                             ///< last id checked; empty: none
+  struct Start {
+    std::uint64_t purge_count = 0;
+    storage::Sequence watermark = 0;
+  };
+  std::optional<Start> start_;  ///< of the running scan
+  std::string last_;            ///< last id checked; empty: none
+  storage::Sequence scanned_through_ = 0;
 };
 
 }  // namespace octavo::query

@@ -1,6 +1,7 @@
 #include "query/search/search_index.h"
 
 #include <algorithm>
+#include <limits>
 #include <lucene++/Term.h>
 #include <lucene++/TermEnum.h>
 #include <utility>
@@ -50,6 +51,11 @@ std::uint64_t SearchIndex::purge_count() const {
   return files_->purge_count();
 }
 
+storage::Sequence SearchIndex::knows_deletions_through() const {
+  const bool is_scan_lost = files_->losses() != losses_at_scan_;
+  return std::max(files_->checkpoint(), is_scan_lost ? 0 : scanned_through_);
+}
+
 /// The fields of consecutive documents.
 struct SearchIndex::Fields {
   std::vector<std::vector<IndexedField>> of;  ///< only the first `count` are valid; the others keep their memory
@@ -91,7 +97,9 @@ Expected<bool> SearchIndex::read_some(std::span<const FeedDocument> documents,
 // Functions run before the files are locked, because they may take long and searches must not wait for them.
 Expected<std::size_t> SearchIndex::apply(const FeedChanges& changes) {
   const std::uint64_t losses = files_->losses();
-  if (files_->checkpoint() < changes.from) return fail(ErrorCode::overloaded, "The search index went back.");
+  if (files_->checkpoint() < changes.from || knows_deletions_through() < changes.dropped_through) {
+    return fail(ErrorCode::overloaded, "The search index went back.");
+  }
   const auto until = std::chrono::steady_clock::now() + apply_time;
   Fields some;
   std::size_t taken = 0;
@@ -112,7 +120,8 @@ Expected<std::size_t> SearchIndex::apply(const FeedChanges& changes) {
                                             .purge_count = files_->purge_count(),
                                             .complete = all && changes.complete,
                                             .last = last,
-                                            .losses = losses}));
+                                            .losses = losses,
+                                            .dropped_through = changes.dropped_through}));
     taken = after;
   }
   return taken;
@@ -136,15 +145,15 @@ Expected<bool> SearchIndex::remove_known(const KnownPurges& purges) {
   return true;
 }
 
-Expected<bool> SearchIndex::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
-                                          FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
+Expected<bool> SearchIndex::remove_purged(const GoneDocuments& gone, std::size_t documents_max) {
   if (!purge_scan_ || purge_scan_->losses != files_->losses()) {
-    purge_scan_.emplace(purge_count, files_->losses(), std::string());
+    purge_scan_.emplace(gone.purge_count, gone.watermark, files_->losses(), std::string());
   }
-  std::vector<FeedDocument> gone;
+  std::vector<FeedDocument> found;
   std::string last = purge_scan_->last;
   bool end = false;
-  OCTAVO_TRY(const auto snapshot, files_->snapshot(files_->checkpoint()));
+  // The newest one: at the same checkpoint, documents beyond it may have been added.
+  OCTAVO_TRY(const auto snapshot, files_->snapshot(std::numeric_limits<storage::Sequence>::max()));
   const auto looked = guard_lucene(files_->last_error(), [&]() -> Expected<void> {
     const Lucene::TermEnumPtr terms = snapshot->reader->terms(Lucene::newLucene<Lucene::Term>(id_field, to_wide(last)));
     std::size_t seen = 0;
@@ -152,11 +161,11 @@ Expected<bool> SearchIndex::remove_purged(std::uint64_t purge_count, std::size_t
       std::string id = to_utf8(term->_text);
       if (id != last) {
         if (seen++ == documents_max) return {};
-        OCTAVO_TRY(const bool is_gone_now, is_gone(id));
+        OCTAVO_TRY(const bool is_gone_now, gone.is_gone(id));
         last = id;
         if (is_gone_now) {
-          gone.emplace_back();
-          gone.back().id = std::move(id);
+          found.emplace_back();
+          found.back().id = std::move(id);
         }
       }
       if (!terms->next()) break;
@@ -167,11 +176,11 @@ Expected<bool> SearchIndex::remove_purged(std::uint64_t purge_count, std::size_t
   if (!looked) return std::unexpected(looked.error());
   std::size_t next = 0;
   const auto produce = [&](IndexFiles::Change& change) {
-    if (next == gone.size()) return false;
-    change = {&gone[next++], {}};
+    if (next == found.size()) return false;
+    change = {&found[next++], {}};
     return true;
   };
-  const std::uint64_t count = end ? purge_scan_->count_at_start : files_->purge_count();
+  const std::uint64_t count = end ? purge_scan_->purge_count : files_->purge_count();
   const IndexFiles::Batch batch{
       .checkpoint = files_->checkpoint(), .purge_count = count, .losses = purge_scan_->losses};
   if (auto removed = files_->apply(produce, batch); !removed) {
@@ -179,7 +188,11 @@ Expected<bool> SearchIndex::remove_purged(std::uint64_t purge_count, std::size_t
     return std::unexpected(removed.error());
   }
   purge_scan_->last = std::move(last);
-  if (end) purge_scan_.reset();
+  if (end) {
+    scanned_through_ = purge_scan_->watermark;
+    losses_at_scan_ = purge_scan_->losses;
+    purge_scan_.reset();
+  }
   return end;
 }
 

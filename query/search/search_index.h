@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "query/follow/feed_index.h"
@@ -53,10 +54,10 @@ class SearchIndex final : public FeedIndex {
   storage::Sequence checkpoint() const override;
   storage::Sequence complete_through() const override;
   std::uint64_t purge_count() const override;
+  storage::Sequence knows_deletions_through() const override;
   Expected<std::size_t> apply(const FeedChanges& changes) override;
   Expected<bool> remove_known(const KnownPurges& purges) override;
-  Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
-                               FunctionRef<Expected<bool>(std::string_view id)> is_gone) override;
+  Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t documents_max) override;
   std::size_t open_store_count() const override;
   std::uint64_t last_used_ms() const override;
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;
@@ -77,11 +78,15 @@ class SearchIndex final : public FeedIndex {
   const std::unique_ptr<IndexFiles> files_;
 
   struct PurgeScan {
-    std::uint64_t count_at_start;
-    std::uint64_t losses;  ///< IndexFiles::losses() at the start
-    std::string last;      ///< the last id checked
+    std::uint64_t purge_count;    ///< at the start
+    storage::Sequence watermark;  ///< at the start
+    std::uint64_t losses;         ///< IndexFiles::losses() at the start
+    std::string last;             ///< the last id checked
   };
   std::optional<PurgeScan> purge_scan_;
+  /// As query::PurgeScan::scanned_through(), as long as nothing was lost since that scan.
+  storage::Sequence scanned_through_ = 0;
+  std::uint64_t losses_at_scan_ = 0;
 };
 
 }  // namespace octavo::query::search

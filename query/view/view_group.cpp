@@ -22,8 +22,9 @@ namespace {
 constexpr std::uint8_t group_state_version = 1;
 constexpr std::string_view group_state_key = "state";
 constexpr std::size_t meta_tree = 3;
-// A checkpoint that advances without any change to the rows is written only after this many changes. After a crash,
-// those changes are processed again without effect.
+// A checkpoint that advances without any change to the rows is written only after this many changes. After a restart,
+// those changes are processed again without effect. If the tombstones among them were dropped, all documents would have
+// to be looked at.
 constexpr storage::Sequence unstored_changes = 50'000;
 // Rows of a batch are kept in memory until they are written: about this many bytes, plus those of the documents being
 // mapped.
@@ -272,7 +273,8 @@ Expected<std::size_t> ViewGroup::apply(const FeedChanges& given) {
   const auto checkpoint = std::max(given.checkpoint_after(count), checkpoint_.load(std::memory_order_acquire));
   OCTAVO_ASSERT(stored_checkpoint_ <= checkpoint);
   OCTAVO_TRY(const bool effective, has_effect(changes));
-  if (effective || checkpoint - stored_checkpoint_ > unstored_changes) {
+  const bool is_due = checkpoint - stored_checkpoint_ > unstored_changes || stored_checkpoint_ < given.dropped_through;
+  if (effective || is_due) {
     OCTAVO_TRY_VOID(write(changes, checkpoint, purge_count_.load(std::memory_order_acquire)));
   }
   checkpoint_.store(checkpoint, std::memory_order_release);
@@ -383,13 +385,11 @@ Expected<bool> ViewGroup::remove_known(const KnownPurges& purges) {
   return true;
 }
 
-Expected<bool> ViewGroup::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
-                                        FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
-  const auto remove_some = [&](std::vector<std::string> gone, std::uint64_t count) {
-    return remove(std::move(gone), count);
+Expected<bool> ViewGroup::remove_purged(const GoneDocuments& gone, std::size_t documents_max) {
+  const auto remove_some = [&](std::vector<std::string> found, std::uint64_t count) {
+    return remove(std::move(found), count);
   };
-  return purge_scan_.run(store_, by_document(), purge_count_.load(std::memory_order_acquire), purge_count,
-                         documents_max, is_gone, remove_some);
+  return purge_scan_.run(store_, by_document(), purge_count(), gone, documents_max, remove_some);
 }
 
 FeedIndexKind view_kind() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -50,10 +51,12 @@ class ViewGroup final : public FeedIndex {
   storage::Sequence checkpoint() const override { return checkpoint_.load(std::memory_order_acquire); }
   storage::Sequence complete_through() const override { return complete_through_.load(std::memory_order_acquire); }
   std::uint64_t purge_count() const override { return purge_count_.load(std::memory_order_acquire); }
+  storage::Sequence knows_deletions_through() const override {
+    return std::max(checkpoint(), purge_scan_.scanned_through());
+  }
   Expected<std::size_t> apply(const FeedChanges& changes) override;
   Expected<bool> remove_known(const KnownPurges& purges) override;
-  Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
-                               FunctionRef<Expected<bool>(std::string_view id)> is_gone) override;
+  Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t documents_max) override;
   std::size_t open_store_count() const override { return store_.is_open() ? 1 : 0; }
   std::uint64_t last_used_ms() const override { return store_.last_used_ms(); }
   std::size_t close_idle(std::uint64_t last_used_before_ms) override;

@@ -77,6 +77,8 @@ class MangoIndexes {
   Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const {
     return globals_.is_current(index, sequence);
   }
+  /// As GlobalIndexes::followed_through.
+  storage::Sequence followed_through() const { return globals_.followed_through(); }
   /// As GlobalIndexes::is_wanted.
   bool is_wanted(const GlobalIndex& index) const { return globals_.is_wanted(index); }
   /// Removes folders of global indexes that no design document defines. They are also removed automatically, but some

@@ -16,8 +16,8 @@ namespace {
 constexpr std::uint8_t state_version = 1;
 constexpr std::string_view state_key = "state";
 
-// A checkpoint that moves without a change of entries is written only now and then: after a crash those changes are
-// read again, without effect.
+// A checkpoint that moves without a change of entries is written only now and then: after a restart those changes are
+// read again, without effect. If the tombstones among them were dropped, all documents would have to be looked at.
 constexpr storage::Sequence unstored_changes_max = 50'000;
 
 storage::Store::Options store_options(const GlobalIndex::Options& options) {
@@ -145,7 +145,8 @@ Expected<void> GlobalIndex::put(storage::WriteTransaction& transaction, const Ch
   return storage::long_key::put(transaction, by_document(), change.id, field_keys(change));
 }
 
-Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequence checkpoint, bool complete) {
+Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequence checkpoint, bool complete,
+                                  storage::Sequence dropped_through) {
   const storage::Sequence from = checkpoint_.load(std::memory_order_acquire);
   checkpoint = std::max(checkpoint, from);
   OCTAVO_ASSERT(stored_checkpoint_ <= from);
@@ -161,7 +162,8 @@ Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequ
       bytes += 2 * (change.key.size() + change.value.size()) + 64;
     }
   }
-  if (!effective.empty() || checkpoint - stored_checkpoint_ > unstored_changes_max) {
+  const bool is_due = checkpoint - stored_checkpoint_ > unstored_changes_max || stored_checkpoint_ < dropped_through;
+  if (!effective.empty() || is_due) {
     const std::uint64_t purges = purge_count_.load(std::memory_order_acquire);
     std::uint64_t entry_count = 0;
     const auto written = store_.write(bytes, [&](storage::WriteTransaction& transaction) -> Expected<void> {
@@ -200,11 +202,9 @@ Expected<bool> GlobalIndex::remove_known(const KnownPurges& purges) {
   return true;
 }
 
-Expected<bool> GlobalIndex::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
-                                          FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
-  const auto remove_some = [&](std::vector<std::string> gone, std::uint64_t count) { return remove(gone, count); };
-  return purge_scan_.run(store_, by_document(), purge_count_.load(std::memory_order_acquire), purge_count,
-                         documents_max, is_gone, remove_some);
+Expected<bool> GlobalIndex::remove_purged(const GoneDocuments& gone, std::size_t documents_max) {
+  const auto remove_some = [&](std::vector<std::string> found, std::uint64_t count) { return remove(found, count); };
+  return purge_scan_.run(store_, by_document(), purge_count(), gone, documents_max, remove_some);
 }
 
 Expected<void> GlobalIndex::begin_build() {

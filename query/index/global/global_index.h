@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -65,6 +66,8 @@ class GlobalIndex {
   /// its entry may be older than the checkpoint.
   storage::Sequence complete_through() const { return complete_through_.load(std::memory_order_acquire); }
   std::uint64_t purge_count() const { return purge_count_.load(std::memory_order_acquire); }
+  /// As FeedConsumer::knows_deletions_through.
+  storage::Sequence knows_deletions_through() const { return std::max(checkpoint(), purge_scan_.scanned_through()); }
 
   Expected<storage::ReadTransaction> read() { return store_.read(); }
   storage::Store& store() { return store_; }
@@ -84,16 +87,17 @@ class GlobalIndex {
   };
   /// Applies the changes of the feed up to `checkpoint`, in one transaction; later changes may be included, and will
   /// come again. Changes at or below the present checkpoint are skipped. `complete`: after these changes no entry is
-  /// older than `checkpoint`.
-  Expected<void> apply(std::span<const Change> changes, storage::Sequence checkpoint, bool complete);
+  /// older than `checkpoint`. `dropped_through`: as FeedChanges.
+  Expected<void> apply(std::span<const Change> changes, storage::Sequence checkpoint, bool complete,
+                       storage::Sequence dropped_through = 0);
 
   /// Removes these documents. False: as FeedConsumer::remove_known.
   Expected<bool> remove_known(const KnownPurges& purges);
-  /// Purged documents leave no trace in the feed. When the database's purge count has changed, this checks the ids in
-  /// the index, a bounded number per call: `is_gone` tells whether an id no longer has a live document. True once all
-  /// were checked: purge_count() is then the count at the first of the calls.
-  Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
-                               FunctionRef<Expected<bool>(std::string_view id)> is_gone);
+  /// Purged documents leave no trace in the feed, nor do dropped tombstones. When the database's purge count has
+  /// changed, or the index has not read the feed up to such a tombstone, this checks the ids in the index, a bounded
+  /// number per call. True once all were checked: purge_count() is then the count at the first of the calls, and
+  /// knows_deletions_through() at least the watermark.
+  Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t documents_max);
 
   // For building (global_index_builder.h).
   /// Empties the index, which must not have readers.

@@ -207,10 +207,17 @@ std::uint64_t GlobalIndexes::least_of(std::uint64_t (GlobalIndex::*value)() cons
   return least;
 }
 
+storage::Sequence GlobalIndexes::followed_through() const {
+  return follower_->makes_progress() ? checkpoint() : std::numeric_limits<storage::Sequence>::max();
+}
+
 Expected<std::size_t> GlobalIndexes::apply(const FeedChanges& given) {
   Indexes followed = select(true);
-  // An index that became ready after these changes were read may lack earlier ones, too. It follows with the next.
-  std::erase_if(followed, [&](const auto& index) { return index->checkpoint() < given.from; });
+  // An index that became ready after these changes were read may lack earlier ones, too, or deletions that they no
+  // longer show. It follows with the next.
+  std::erase_if(followed, [&](const auto& index) {
+    return index->checkpoint() < given.from || index->knows_deletions_through() < given.dropped_through;
+  });
   std::vector<std::vector<GlobalIndex::Change>> changes(followed.size());
   std::size_t bytes = 0;
   std::size_t count = 0;
@@ -234,7 +241,7 @@ Expected<std::size_t> GlobalIndexes::apply(const FeedChanges& given) {
   const storage::Sequence checkpoint = given.checkpoint_after(count);
   const bool complete = given.complete && count == given.documents.size();
   for (std::size_t i = 0; i < followed.size(); ++i) {
-    OCTAVO_TRY_VOID(followed[i]->apply(changes[i], checkpoint, complete));
+    OCTAVO_TRY_VOID(followed[i]->apply(changes[i], checkpoint, complete, given.dropped_through));
   }
   return count;
 }
@@ -249,11 +256,11 @@ Expected<bool> GlobalIndexes::remove_known(const KnownPurges& purges) {
   return true;
 }
 
-Expected<bool> GlobalIndexes::remove_purged(std::uint64_t purge_count, std::size_t documents_max,
-                                            FunctionRef<Expected<bool>(std::string_view id)> is_gone) {
+Expected<bool> GlobalIndexes::remove_purged(const GoneDocuments& gone, std::size_t documents_max) {
   for (const auto& index : select(true)) {
-    if (index->purge_count() == purge_count) continue;
-    OCTAVO_TRY(const bool through, index->remove_purged(purge_count, documents_max, is_gone));
+    const bool knows_deletions = index->knows_deletions_through() >= gone.dropped_through;
+    if (index->purge_count() == gone.purge_count && knows_deletions) continue;
+    OCTAVO_TRY(const bool through, index->remove_purged(gone, documents_max));
     if (!through) return false;
   }
   return true;

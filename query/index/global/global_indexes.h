@@ -48,6 +48,8 @@ class GlobalIndexes final : FeedConsumer {
   /// False: no definition has this index any more, or the database is shut down.
   bool is_wanted(const GlobalIndex& index) const;
   bool any() const { return any_.load(std::memory_order_acquire); }
+  /// Up to here the feed was read by all indexes that are ready, if their follower makes progress.
+  storage::Sequence followed_through() const;
 
   /// Documents have changed. Must not block.
   void committed();
@@ -81,11 +83,11 @@ class GlobalIndexes final : FeedConsumer {
   storage::Sequence checkpoint() const override { return least_of(&GlobalIndex::checkpoint); }
   storage::Sequence complete_through() const override { return least_of(&GlobalIndex::complete_through); }
   std::uint64_t purge_count() const override { return least_of(&GlobalIndex::purge_count); }
+  storage::Sequence knows_deletions_through() const override { return least_of(&GlobalIndex::knows_deletions_through); }
   bool takes_bodies() const override { return true; }
   Expected<std::size_t> apply(const FeedChanges& changes) override;
   Expected<bool> remove_known(const KnownPurges& purges) override;
-  Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t documents_max,
-                               FunctionRef<Expected<bool>(std::string_view id)> is_gone) override;
+  Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t documents_max) override;
 
   void start_build();
   void build();

@@ -34,7 +34,8 @@ constexpr std::size_t column_bytes_max = 128ULL << 20;
 // After a crash, no more changes than this are processed again.
 constexpr std::size_t uncommitted_changes_max = 50'000;
 constexpr std::chrono::seconds commit_interval{5};
-// After this many changes of the feed without effect on the index, the checkpoint is recorded beside it.
+// After this many changes of the feed without effect on the index, the checkpoint is recorded beside it; before the
+// tombstones among them are dropped, if possible, or all documents would have to be looked at after a restart.
 constexpr storage::Sequence unnoted_changes_max = 5'000;
 constexpr std::size_t known_ids_max = 4'000'000;  // about 40 MB
 // An index searched this recently will probably be searched again: after a change, its snapshot is refreshed at once.
@@ -247,7 +248,9 @@ Expected<void> IndexFiles::apply(FunctionRef<bool(Change&)> next, const Batch& b
     if (batch.complete) known_ids_.reset();
     const bool due = uncommitted_changes_ >= uncommitted_changes_max || Clock::now() - committed_at_ >= commit_interval;
     if (uncommitted_changes_ > 0 && due) commit();
-    if (uncommitted_changes_ == 0 && pending_.checkpoint - noted_checkpoint_ > unnoted_changes_max) write_note();
+    const bool note_due = pending_.checkpoint - noted_checkpoint_ > unnoted_changes_max ||
+                          (pending_.checkpoint > noted_checkpoint_ && noted_checkpoint_ < batch.dropped_through);
+    if (uncommitted_changes_ == 0 && note_due) write_note();
     return {};
   });
   if (!applied) {

@@ -69,9 +69,10 @@ class IndexFiles {
   struct Batch {
     storage::Sequence checkpoint = 0;
     std::uint64_t purge_count = 0;
-    bool complete = false;     ///< as FeedChanges::complete
-    bool last = true;          ///< no other batch follows at once: searches need its changes
-    std::uint64_t losses = 0;  ///< losses() before the feed was read for this batch
+    bool complete = false;                  ///< as FeedChanges::complete
+    bool last = true;                       ///< no other batch follows at once: searches need its changes
+    std::uint64_t losses = 0;               ///< losses() before the feed was read for this batch
+    storage::Sequence dropped_through = 0;  ///< as FeedChanges::dropped_through
   };
   /// Makes the changes that `next` fills in until it returns false, and stores the state with them. One thread at a
   /// time; searches wait meanwhile, so `next` must be fast. An error rolls back all changes since the last commit,

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -15,6 +16,7 @@
 #include "expired_documents.h"
 #include "partitioning/scan.h"
 #include "query/follow/parallel_work.h"
+#include "support/dropped_tombstones.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
 
@@ -39,6 +41,7 @@ struct Orders {
   std::set<std::string> deaf;  ///< looks only when it is held no more whether it is to stop
   std::map<std::string, int> applied;
   std::map<std::string, int> at_most;  ///< documents in one call; 0: all
+  std::map<std::string, int> scans;    ///< looks at all documents
 };
 Orders& orders() {
   static Orders all;
@@ -109,11 +112,18 @@ class Listing : public FeedIndex {
     write_rows();
     return documents.size();
   }
-  Expected<bool> remove_purged(std::uint64_t purge_count, std::size_t,
-                               FunctionRef<Expected<bool>(std::string_view)> is_gone) override {
+  storage::Sequence knows_deletions_through() const override {
+    return std::max<storage::Sequence>(checkpoint_, scanned_through_);
+  }
+  Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t) override {
     const std::lock_guard lock(mutex_);
-    std::erase_if(rows_, [&](const auto& row) { return *is_gone(row.first); });
-    purges_ = purge_count;
+    {
+      const std::lock_guard counting(orders().mutex);
+      ++orders().scans[content()];
+    }
+    std::erase_if(rows_, [&](const auto& row) { return *gone.is_gone(row.first); });
+    purges_ = gone.purge_count;
+    scanned_through_ = gone.watermark;
     write_rows();
     return true;
   }
@@ -138,6 +148,7 @@ class Listing : public FeedIndex {
   ListRows rows_;
   std::atomic<storage::Sequence> checkpoint_{0}, complete_{0};
   std::atomic<std::uint64_t> purges_{0};
+  std::atomic<storage::Sequence> scanned_through_{0};
 };
 
 /// `{"lists":{name: content}}`; contents that begin with `late` are built on demand.
@@ -183,6 +194,7 @@ class Lists {
     orders().deaf.clear();
     orders().applied.clear();
     orders().at_most.clear();
+    orders().scans.clear();
     database = engine.create("db", options);
   }
   FeedIndexes& indexes() { return dynamic_cast<ListExtension&>(*database->extension()).indexes; }
@@ -303,6 +315,54 @@ TEST_CASE("a purged document leaves an index that follows the feed") {
   const auto revision = (*(*lists.database->snapshot_for_document("a")).find("a"))->revision;
   REQUIRE(run_task(lists.database->purge({{"a", {}, {revision}}})));
   CHECK(ids_in(lists.current_rows("d", "all")) == IdList{"_design/d"});
+}
+
+TEST_CASE("a deletion whose tombstone was dropped reaches an index that was behind, and others look at nothing") {
+  Lists lists({false, 2});
+  lists.put("_design/d", R"({"lists":{"behind":"x","present":"y"}})");
+  lists.put("a", "{}");
+  lists.put("b", "{}");
+  CHECK(ids_in(lists.current_rows("d", "behind")) == IdList{"_design/d", "a", "b"});
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail["x"] = Error{ErrorCode::io_failure, "no disk", {}};
+  }
+  lists.put("a", "{}", true);
+  CHECK(ids_in(lists.current_rows("d", "present")) == IdList{"_design/d", "b"});
+  REQUIRE(octavo::tests::drop_tombstones(*lists.database) == 1);
+  lists.put("c", "{}");
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail.clear();
+  }
+  CHECK(ids_in(lists.current_rows("d", "behind")) == IdList{"_design/d", "b", "c"});
+  CHECK(ids_in(lists.current_rows("d", "present")) == IdList{"_design/d", "b", "c"});
+  const std::lock_guard lock(orders().mutex);
+  CHECK(orders().scans["x"] == 1);
+  CHECK(orders().scans["y"] == 0);
+}
+
+TEST_CASE("the feed's least reader is the one that is furthest behind and does not fail") {
+  Lists lists;
+  CHECK(lists.indexes().followed_through() == std::numeric_limits<storage::Sequence>::max());
+  lists.put("_design/d", R"({"lists":{"behind":"x","present":"y"}})");
+  for (const auto* name : {"behind", "present"}) lists.current_rows("d", name);
+  const auto before = lists.database->watermark();
+  CHECK(lists.indexes().followed_through() == before);
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().hold["x"] = true;
+  }
+  lists.put("a", "{}");
+  lists.current_rows("d", "present");
+  CHECK(lists.indexes().followed_through() == before);
+  {
+    const std::lock_guard lock(orders().mutex);
+    orders().fail["x"] = Error{ErrorCode::io_failure, "no disk", {}};
+    orders().hold["x"] = false;
+  }
+  lists.put("b", "{}");
+  CHECK(Lists::soon([&] { return lists.indexes().followed_through() == lists.database->watermark(); }));
 }
 
 TEST_CASE("an index that follows the feed has documents that have expired until they are deleted") {

@@ -96,9 +96,12 @@ TEST_CASE("a global index knows the number of its entries, whatever changes come
   CHECK(fixture.rows() == model.size());
   CHECK(fixture.index->purge_count() == 1);
   const auto is_gone = [](std::string_view id) -> Expected<bool> { return id < "d2"; };
-  const auto removed = fixture.index->remove_purged(1, 1000, is_gone);
+  const auto watermark = fixture.index->checkpoint() + 10;
+  const auto removed = fixture.index->remove_purged(
+      {.purge_count = 1, .dropped_through = watermark, .watermark = watermark, .is_gone = is_gone}, 1000);
   REQUIRE(removed);
   CHECK(*removed);
+  CHECK(fixture.index->knows_deletions_through() == watermark);
   std::erase_if(model, [](const auto& row) { return row.first < "d2"; });
   CHECK(fixture.index->entry_count() == model.size());
   CHECK(fixture.rows() == model.size());

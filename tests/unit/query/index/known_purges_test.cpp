@@ -1,9 +1,12 @@
 // An index is told which documents were purged, and looks at all of its own only where nobody knows.
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
 #include "query/follow/feed_batch.h"
+#include "support/dropped_tombstones.h"
 #include "support/engine_fixture.h"
 
 namespace octavo::query {
@@ -24,13 +27,16 @@ class PurgeListener final : public FeedConsumer {
     known = purges;
     return true;
   }
-  Expected<bool> remove_purged(std::uint64_t, std::size_t, FunctionRef<Expected<bool>(std::string_view id)>) override {
+  storage::Sequence knows_deletions_through() const override { return checkpoint_; }
+  Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t) override {
     looked_at_all = true;
+    found_gone = gone.is_gone("gone").value();
     return true;
   }
 
   std::optional<KnownPurges> known;
   bool looked_at_all = false;
+  bool found_gone = false;
 
  private:
   const storage::Sequence checkpoint_;
@@ -39,6 +45,11 @@ class PurgeListener final : public FeedConsumer {
 void purge(partitioning::Database& database, const std::string& id) {
   const auto revision = EngineFixture::put(database, id, "{}").revision;
   REQUIRE(run_task(database.purge({{id, {}, {revision}}})));
+}
+
+bool catch_up(partitioning::Database& database, FeedConsumer& consumer) {
+  const auto watermark = database.watermark();
+  return catch_up_with_deletions(database, consumer, database.hidden_deletions().value(), watermark).value();
 }
 
 }  // namespace
@@ -53,12 +64,54 @@ TEST_CASE("a follower of the feed is told which documents were purged after its 
   purge(*database, "again");
   EngineFixture::put(*database, "again", "{}");  // its new row in the feed says all
   PurgeListener listener(checkpoint);
-  REQUIRE(catch_up_with_purges(*database, listener, database->purge_count().value()));
+  REQUIRE(catch_up(*database, listener));
   REQUIRE(listener.known);
   CHECK(listener.known->gone == std::vector<std::string>{"late"});
   CHECK(listener.known->since == checkpoint);
   CHECK(listener.known->purge_count == 3);
   CHECK_FALSE(listener.looked_at_all);
+}
+
+TEST_CASE("a follower of the feed looks at all that it contains if it has not read a tombstone that was dropped") {
+  EngineFixture fixture;
+  const auto database = fixture.create("db", {false, 3});
+  EngineFixture::put(*database, "kept", "{}");
+  const auto written = EngineFixture::put(*database, "gone", "{}");
+  const auto before = database->watermark();
+  EngineFixture::put(*database, "gone", "{}", written.revision, true);
+  purge(*database, "purged");
+  REQUIRE(octavo::tests::drop_tombstones(*database) == 1);
+  PurgeListener behind(before);
+  REQUIRE(catch_up(*database, behind));
+  CHECK(behind.looked_at_all);
+  CHECK(behind.found_gone);
+  CHECK_FALSE(behind.known);
+  PurgeListener present(database->watermark());
+  REQUIRE(catch_up(*database, present));
+  CHECK_FALSE(present.looked_at_all);
+  CHECK(present.known);
+}
+
+TEST_CASE("a batch of the feed says which tombstones may be missing in what it has shown") {
+  EngineFixture fixture;
+  const auto database = fixture.create("db", {false, 3});
+  EngineFixture::put(*database, "kept", "{}");
+  const auto written = EngineFixture::put(*database, "gone", "{}");
+  const auto deletion = EngineFixture::put(*database, "gone", "{}", written.revision, true);
+  const auto watermark = database->watermark();
+  std::vector<std::string> shown;
+  const auto show = [&](std::string_view id, const storage::Snapshot&) -> Expected<bool> {
+    shown.emplace_back(id);
+    return true;
+  };
+  CHECK(read_feed_batch(*database, 0, watermark, 100, show).value().dropped_through == 0);
+  CHECK(shown == std::vector<std::string>{"kept", "gone"});
+  shown.clear();
+  REQUIRE(octavo::tests::drop_tombstones(*database) == 1);
+  const FeedBatch batch = read_feed_batch(*database, 0, watermark, 100, show).value();
+  CHECK(batch.dropped_through == deletion.sequence);
+  CHECK(batch.reached == watermark);
+  CHECK(shown == std::vector<std::string>{"kept"});
 }
 
 }  // namespace octavo::query

@@ -339,17 +339,20 @@ TEST_CASE("purged documents are looked for and removed") {
   int calls = 0;
   bool through = false;
   while (!through) {
+    const auto is_gone = [](std::string_view id) -> Expected<bool> { return id >= "d20"; };
     const auto step =
-        shop.index->remove_purged(3, 10, [](std::string_view id) -> Expected<bool> { return id >= "d20"; });
+        shop.index->remove_purged({.purge_count = 3, .dropped_through = 40, .watermark = 50, .is_gone = is_gone}, 10);
     REQUIRE(step);
     through = *step;
     ++calls;
   }
   CHECK(calls == 3);
   CHECK(shop.index->purge_count() == 3);
+  CHECK(shop.index->knows_deletions_through() == 50);
   CHECK(shop.run(shop.request("red")).total_rows == 20);
   shop.reopen();
   CHECK(shop.index->purge_count() == 3);
+  CHECK(shop.index->knows_deletions_through() == shop.index->checkpoint());
 }
 
 TEST_CASE("a search stops at its deadline") {

@@ -375,14 +375,17 @@ TEST_CASE("purged documents are found by their ids") {
   bool end = false;
   int calls = 0;
   while (!end) {
+    const auto is_gone = [](std::string_view id) -> Expected<bool> { return id.ends_with('7'); };
+    CHECK(fixture.group->knows_deletions_through() == fixture.group->checkpoint());
     const auto step =
-        fixture.group->remove_purged(3, 6, [](std::string_view id) -> Expected<bool> { return id.ends_with('7'); });
+        fixture.group->remove_purged({.purge_count = 3, .dropped_through = 40, .watermark = 50, .is_gone = is_gone}, 6);
     REQUIRE(step);
     end = *step;
     ++calls;
   }
   CHECK(calls == 4);
   CHECK(fixture.group->purge_count() == 3);
+  CHECK(fixture.group->knows_deletions_through() == 50);
   CHECK(fixture.reduced("by_tags", 0) == RowLines{"null 18"});
 }
 
