@@ -1,5 +1,6 @@
 #include "api/models/database_properties.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -15,6 +16,9 @@ namespace octavo::api {
 namespace {
 
 constexpr std::string_view couch_start = "{\"properties\":";
+/// The change feed of the latest versions shows no deletions, and that of all versions reads a log of its own. So only
+/// indexes need the tombstones of a container, and they are not that far behind unless they fail.
+constexpr std::int64_t container_tombstones_s = 3'600;
 
 std::optional<std::int64_t> integer_in(const boost::json::object& object, std::string_view name) {
   const auto* member = object.if_contains(name);
@@ -33,6 +37,7 @@ query::DatabaseProperties read_couch_definition(std::string_view definition) {
   properties.ttl_s = integer_in(members, "ttl");
   properties.throughput = static_cast<std::uint32_t>(integer_in(members, "throughput").value_or(0));
   properties.all_versions_s = integer_in(members, "all_versions").value_or(0);
+  properties.tombstone_retention_s = integer_in(members, "tombstone_retention").value_or(0);
   return properties;
 }
 
@@ -62,6 +67,7 @@ Expected<query::DatabaseProperties> properties_of(const partitioning::Database& 
   query::DatabaseProperties properties;
   properties.ttl_s = container->default_ttl_s;
   properties.all_versions_s = container->version_retention_s();
+  properties.tombstone_retention_s = std::max(properties.all_versions_s, container_tombstones_s);
   if (!container->throughput) {
     properties.throughput_owner = database.name().substr(0, database.name().find('/'));
   } else if (container->throughput->enforced) {
@@ -83,6 +89,7 @@ std::string properties_json(const query::DatabaseProperties& properties) {
   if (properties.ttl_s) shown["ttl"] = *properties.ttl_s;
   if (properties.throughput != 0) shown["throughput"] = properties.throughput;
   if (properties.all_versions_s != 0) shown["all_versions"] = properties.all_versions_s;
+  if (properties.tombstone_retention_s != 0) shown["tombstone_retention"] = properties.tombstone_retention_s;
   return boost::json::serialize(shown);
 }
 

@@ -16,11 +16,11 @@ Expected<query::DatabaseProperties> read_definition(partitioning::Database& data
 /// disk.
 Expected<query::DatabaseProperties> properties_of(const partitioning::Database& database);
 
-/// The definition of a database of the CouchDB API, from the properties that this API can set: time to live, throughput
-/// and all versions. Empty if none of them is set.
+/// The definition of a database of the CouchDB API, from the properties that this API can set: time to live,
+/// throughput, all versions and the retention of tombstones. Empty if none of them is set.
 ///
 /// Format (definition of a database of the CouchDB API):
-///   {"properties":{"ttl":…,"throughput":…,"all_versions":…}}
+///   {"properties":{"ttl":…,"throughput":…,"all_versions":…,"tombstone_retention":…}}
 ///
 /// Properties that are not set are absent.
 std::string to_couch_definition(const query::DatabaseProperties& properties);

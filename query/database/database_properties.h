@@ -23,6 +23,8 @@ struct DatabaseProperties {
   std::string throughput_owner = {};
   /// Seconds that each version of a document is kept for readers of the feed of all versions; 0: versions are not kept.
   std::int64_t all_versions_s = 0;
+  /// Seconds after which the tombstone of a deletion may be dropped; 0: tombstones are kept for ever.
+  std::int64_t tombstone_retention_s = 0;
   /// Whether replaced revisions stay readable for a while, as the server's settings say.
   bool keeps_replaced = false;
   std::shared_ptr<const storage::UniqueKeys> unique_keys = {};  ///< null: none

@@ -161,9 +161,25 @@ void DatabaseServices::apply(const DatabaseProperties& properties) {
   if (expiration_) expiration_->set_default(properties.ttl_s);
   if (properties.all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
   if (retention_) retention_->set_seconds(properties.all_versions_s);
+  if (properties.tombstone_retention_s > 0 && !tombstones_) {
+    tombstones_ = std::make_unique<TombstoneRetention>(database_, [this] { return followed_through(); });
+    told_of_commits_.store(tombstones_.get(), std::memory_order_release);
+  }
+  if (tombstones_) tombstones_->set_seconds(properties.tombstone_retention_s);
   keep_replaced(database_, properties.keeps_replaced);
   apply_throughput(database_, properties);
   grow_for_throughput(database_, properties);
+}
+
+// How far the indexes have read the feed that make progress. Those that are behind are woken: in a database that does
+// not change nothing else does that.
+storage::Sequence DatabaseServices::followed_through() {
+  const storage::Sequence through = std::min(feed_indexes_.followed_through(), indexes_.followed_through());
+  if (through < database_.watermark()) {
+    feed_indexes_.committed();
+    indexes_.committed();
+  }
+  return through;
 }
 
 void DatabaseServices::design_documents_changed() {
@@ -175,6 +191,7 @@ void DatabaseServices::design_documents_changed() {
 void DatabaseServices::committed() {
   feed_indexes_.committed();
   indexes_.committed();
+  if (auto* const tombstones = told_of_commits_.load(std::memory_order_acquire)) tombstones->committed();
 }
 
 void DatabaseServices::definition_changed() {
@@ -206,9 +223,10 @@ void DatabaseServices::shut_down() {
     const std::lock_guard lock(mutex_);
     shut_down_ = true;
   }
-  // From here on apply_properties() changes neither.
+  // From here on apply_properties() changes none of these.
   if (expiration_) expiration_->stop();
   if (retention_) retention_->stop();
+  if (tombstones_) tombstones_->stop();
   feed_indexes_.shut_down();
   indexes_.shut_down();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "partitioning/engine.h"
 #include "query/database/database_properties.h"
 #include "query/database/expiry.h"
+#include "query/database/tombstone_retention.h"
 #include "query/database/version_retention.h"
 #include "query/follow/active_tasks.h"
 #include "query/follow/feed_indexes.h"
@@ -21,7 +23,8 @@
 namespace octavo::query {
 
 /// What the query layer keeps for one open database: owns the parts, hands them out, and passes on what the database
-/// reports. Applies the properties in the database's definition: time to live, throughput, retention of versions.
+/// reports. Applies the properties in the database's definition: time to live, throughput, retention of versions and
+/// of tombstones.
 /// Created by the engine through factory(). Thread-safe.
 class DatabaseServices final : public partitioning::DatabaseExtension {
  public:
@@ -65,15 +68,18 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
                    const std::optional<DatabaseProperties>& properties);
   void apply_properties();
   void apply(const DatabaseProperties& properties);
+  storage::Sequence followed_through();
 
   partitioning::Database& database_;
   const DefinitionReader read_definition_;
   DesignFunctions design_functions_;
   FeedIndexes feed_indexes_;
   MangoIndexes indexes_;
-  std::mutex mutex_;                             ///< guards the members below
-  std::unique_ptr<Expiration> expiration_;       ///< created when documents first have a time to live, and then kept
-  std::unique_ptr<VersionRetention> retention_;  ///< as above, for versions of documents
+  std::mutex mutex_;                                ///< guards the members below
+  std::unique_ptr<Expiration> expiration_;          ///< created when documents first have a time to live, and then kept
+  std::unique_ptr<VersionRetention> retention_;     ///< as above, for versions of documents
+  std::unique_ptr<TombstoneRetention> tombstones_;  ///< as above
+  std::atomic<TombstoneRetention*> told_of_commits_{nullptr};  ///< tombstones_, once it is there; not guarded
   bool shut_down_ = false;
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/jobs/repeated_job.h"
 #include "partitioning/database.h"
+#include "query/database/partition_pace.h"
 
 namespace octavo::query {
 
@@ -23,15 +24,14 @@ class VersionRetention {
   void stop() { trimming_.stop(); }
 
  private:
-  class Trims;
   std::optional<std::chrono::milliseconds> trim();
   void trim(std::size_t partition_id, std::int64_t before_s);
   bool has_old_versions(std::size_t partition_id, std::int64_t before_s) const;
 
   partitioning::Database& database_;
   std::atomic<std::int64_t> seconds_{0};
-  const std::shared_ptr<Trims> trims_;  ///< shared with pending trims, which may outlive this
-  RepeatedJob trimming_;                ///< last: stops before the members it uses are destroyed
+  const std::shared_ptr<PartitionPace> pace_;  ///< shared with pending trims, which may outlive this
+  RepeatedJob trimming_;                       ///< last: stops before the members it uses are destroyed
 };
 
 }  // namespace octavo::query

@@ -60,9 +60,13 @@ Expected<OldTombstones> find_old_tombstones(const Snapshot& snapshot, const Tomb
   ChangeTimes times(snapshot, walk.now_s);
   std::size_t rows = 0;
   auto feed = snapshot.feed();
-  for (auto row = feed.seek(walk.after + 1); row && row->sequence <= walk.through; row = feed.next()) {
+  for (auto row = feed.seek(walk.after + 1); row; row = feed.next()) {
+    if (row->sequence > walk.through) {
+      found.end = OldTombstones::End::limit;
+      break;
+    }
     if (rows == walk.rows_max || found.tombstones.size() == walk.tombstones_max) {
-      found.more = true;
+      found.end = OldTombstones::End::budget;
       break;
     }
     ++rows;
@@ -70,7 +74,11 @@ Expected<OldTombstones> find_old_tombstones(const Snapshot& snapshot, const Tomb
       OCTAVO_TRY(const auto stamp, stamp_of(snapshot, *row));
       if (stamp) {
         OCTAVO_TRY(const std::int64_t time_s, times.of(row->sequence, *stamp));
-        if (time_s >= walk.before_s) break;
+        if (time_s >= walk.before_s) {
+          found.end = OldTombstones::End::young;
+          found.young_s = time_s;
+          break;
+        }
         found.tombstones.push_back({.id = std::string(row->id), .partition_key = {}, .sequence = row->sequence});
       }
     }

@@ -23,9 +23,17 @@ struct TombstoneWalk {
 };
 
 struct OldTombstones {
+  /// What ended the walk.
+  enum class End : std::uint8_t {
+    feed,    ///< there are no more rows
+    limit,   ///< TombstoneWalk::through
+    young,   ///< a tombstone that is too young
+    budget,  ///< there are more rows to read now
+  };
   std::vector<Tombstone> tombstones;  ///< in the order of the feed; the partition keys are not set
   Sequence through = 0;               ///< the feed has no other tombstones up to here
-  bool more = false;                  ///< there are more rows to read now
+  End end = End::feed;
+  std::int64_t young_s = 0;  ///< when the one that is too young was written
 };
 
 /// If the clock was ahead for a while, some tombstones are stamped later than now. They count as old as a later change

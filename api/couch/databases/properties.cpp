@@ -36,6 +36,9 @@ Expected<void> set(DatabaseProperties& properties, std::string_view name, std::o
   } else if (name == "all_versions") {
     if (!value || *value < 1 || *value > retention_max) return invalid(name, "a number of seconds, from 1 to 2592000");
     properties.all_versions_s = *value;
+  } else if (name == "tombstone_retention") {
+    if (!value || *value < 1 || *value > seconds_max) return invalid(name, "a number of seconds, from 1 to 2147483647");
+    properties.tombstone_retention_s = *value;
   } else {
     return fail(ErrorCode::bad_request, "Unknown property: " + std::string(name));
   }
@@ -81,7 +84,7 @@ Task<Expected<Reply>> put_properties(Call& call) {
 
 Expected<DatabaseProperties> properties_of_creation(const Request& request, std::string_view database) {
   DatabaseProperties properties;
-  for (const std::string_view name : {"ttl", "throughput", "all_versions"}) {
+  for (const std::string_view name : {"ttl", "throughput", "all_versions", "tombstone_retention"}) {
     const auto text = request.parameter(name);
     if (!text) continue;
     if (database.starts_with('_')) return fail(ErrorCode::bad_request, "A system database has no properties.");

@@ -46,7 +46,7 @@ describe('properties of a database', () => {
 
   test('what makes no sense is refused', async () => {
     for (const query of ['ttl=0', 'ttl=-2', 'ttl=soon', 'ttl=2147483648', 'throughput=0', 'throughput=1000001', 'all_versions=0',
-      'all_versions=2592001']) {
+      'all_versions=2592001', 'tombstone_retention=0', 'tombstone_retention=2147483648', 'tombstone_retention=-1']) {
       expectError(await server.put(`/refused?${query}`), 400, 'bad_request');
     }
     expectStatus(await server.get('/refused'), 404);

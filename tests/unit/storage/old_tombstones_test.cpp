@@ -97,7 +97,7 @@ TEST_CASE("a dropped tombstone leaves no trace but the sequence of its deletion"
   const auto found = find(fixture);
   CHECK(ids_of(found) == std::vector<std::string>{"p:a", "q:b"});
   CHECK(found.through == second);
-  CHECK_FALSE(found.more);
+  CHECK(found.end == OldTombstones::End::feed);
 
   drop(fixture, {found.tombstones.front()});
   CHECK(fixture.snapshot().counters().value().dropped_through == first);
@@ -143,19 +143,19 @@ TEST_CASE("a walk for old tombstones reads so many rows, and finds so many") {
   auto found = find(fixture, walk);
   CHECK(ids_of(found) == std::vector<std::string>{"d0", "d1"});
   CHECK(found.through == deletions[1]);
-  CHECK(found.more);
+  CHECK(found.end == OldTombstones::End::budget);
   walk.after = found.through;
   walk.rows_max = 1;
   found = find(fixture, walk);
   CHECK(found.tombstones.empty());
   CHECK(found.through > deletions[1]);
-  CHECK(found.more);
+  CHECK(found.end == OldTombstones::End::budget);
   walk.after = found.through;
   walk.rows_max = 1000;
   walk.through = deletions[3] - 1;
   found = find(fixture, walk);
   CHECK(ids_of(found) == std::vector<std::string>{"d2"});
-  CHECK_FALSE(found.more);
+  CHECK(found.end == OldTombstones::End::limit);
 }
 
 TEST_CASE("the first tombstone that is too young ends the walk") {
@@ -171,6 +171,8 @@ TEST_CASE("the first tombstone that is too young ends the walk") {
   const auto found = find(fixture, walk);
   CHECK(ids_of(found) == std::vector<std::string>{"old"});
   CHECK(found.through == old);
+  CHECK(found.end == OldTombstones::End::young);
+  CHECK(found.young_s >= now_s - 50);
 }
 
 TEST_CASE("a tombstone that is stamped later than now is as old as a later change") {

@@ -47,6 +47,7 @@ TEST_CASE("a database of the CouchDB API has the properties that its definition 
   CHECK(properties.throughput == 500);
   CHECK(properties.throughput_owner.empty());
   CHECK(properties.all_versions_s == 90);
+  CHECK(properties.tombstone_retention_s == 0);
   CHECK_FALSE(properties.unique_keys);
   CHECK_FALSE(properties.automatic_index);
   // The text of earlier versions.
@@ -57,6 +58,18 @@ TEST_CASE("a database of the CouchDB API has the properties that its definition 
 
   CHECK(api::to_couch_definition(apis.properties("plain")).empty());
   CHECK((*apis.couch.engine().open_database("plain"))->definition()->text.empty());
+}
+
+TEST_CASE("tombstones are kept for ever by the CouchDB API unless it is told otherwise") {
+  BothApis apis;
+  REQUIRE(apis.couch.put("/shop?tombstone_retention=86400").status == 201);
+  CHECK(apis.properties("shop").tombstone_retention_s == 86'400);
+  const auto definition = (*apis.couch.engine().open_database("shop"))->definition();
+  CHECK(definition->text == R"({"properties":{"tombstone_retention":86400}})");
+  REQUIRE(apis.couch.put("/plain").status == 201);
+  CHECK(apis.properties("plain").tombstone_retention_s == 0);
+  CHECK_FALSE((*apis.couch.engine().open_database("plain"))->may_lack_tombstones());
+  CHECK((*apis.couch.engine().open_database("shop"))->may_lack_tombstones());
 }
 
 TEST_CASE("a container has the properties that its definition sets, also after a restart") {
@@ -75,6 +88,7 @@ TEST_CASE("a container has the properties that its definition sets, also after a
     CHECK(properties.throughput == 700);
     CHECK(properties.throughput_owner.empty());
     CHECK(properties.all_versions_s == 180);
+    CHECK(properties.tombstone_retention_s == 3'600);
     REQUIRE(properties.unique_keys);
     CHECK(properties.unique_keys->digests(R"({"a":1})").size() == 1);
     REQUIRE(properties.automatic_index);
