@@ -8,7 +8,7 @@
 
 #include "api/scripts/document_model.h"
 #include "api/scripts/write_rules.h"
-#include "base/processor_time.h"
+#include "base/machine/processor_time.h"
 #include "partitioning/optimistic_transaction.h"
 #include "partitioning/throughput/request_charge.h"
 #include "query/javascript/script.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "api/scripts/script_store.h"
-#include "base/processor_time.h"
+#include "base/machine/processor_time.h"
 #include "query/javascript/script.h"
 
 namespace octavo::api::scripts {

@@ -10,8 +10,8 @@
 #include <spdlog/spdlog.h>
 
 #include "base/assert.h"
+#include "base/machine/processor_time.h"
 #include "base/memory_retry.h"
-#include "base/processor_time.h"
 #include "query/follow/feed_batch.h"
 #include "query/follow/feed_document.h"
 #include "query/javascript/interruption.h"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
-#include "base/processor_time.h"
+#include "base/machine/processor_time.h"
 #include "query/collation/collation.h"
 #include "query/collation/internal/json_access.h"
 #include "query/json/large_integer.h"

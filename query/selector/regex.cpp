@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "base/processor_time.h"
+#include "base/machine/processor_time.h"
 
 namespace octavo::query {
 

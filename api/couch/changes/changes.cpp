@@ -3,6 +3,8 @@
 #include <chrono>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "api/couch/auth/users_database.h"
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
@@ -82,7 +84,8 @@ Expected<void> check_feed_body(const Request& request, const ChangesQuery& query
 
 struct PreparedFeed {
   std::unique_ptr<FollowedFeed> feed;
-  std::optional<std::string> entity_tag;  // of a reply that stays the same until something is written or purged
+  std::optional<std::string>
+      entity_tag;  // of a reply that stays the same until something is written, purged or dropped
 };
 
 bool has_entity_tag(const Call& call, const ChangesQuery& query) {
@@ -96,9 +99,9 @@ std::optional<std::string> entity_tag_of(const partitioning::Database& database)
   constexpr std::size_t start_bytes = 8;
   static const std::string start = crypto::hex_encode(crypto::random_bytes(start_bytes));
   const auto sequence = database.format_sequence(database.committed_sequence());
-  const auto purges = database.purge_count();
-  if (!purges) return std::nullopt;
-  return "\"" + sequence + "-" + std::to_string(*purges) + "-" + start + "\"";
+  const auto hidden = database.hidden_deletions();
+  if (!hidden) return std::nullopt;
+  return fmt::format("\"{}-{}-{}-{}\"", sequence, hidden->purge_count, hidden->dropped_through, start);
 }
 
 // Runs on a worker if the filter in the request's body is large.

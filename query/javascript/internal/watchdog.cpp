@@ -7,7 +7,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "base/processor_time.h"
+#include "base/machine/processor_time.h"
 #include "query/javascript/limits.h"
 
 namespace octavo::query::javascript {

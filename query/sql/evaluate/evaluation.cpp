@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstring>
 
-#include "base/processor_time.h"
+#include "base/machine/processor_time.h"
 #include "query/index/raw_field.h"
 #include "query/json/normalize.h"
 #include "query/selector/internal/regex.h"
