@@ -1,11 +1,14 @@
 // The minutes of each step of scripts/test.sh, beside those of the record: minutes.mjs REPORT_FOLDER RECORD [--update].
 //
 // The record holds, for runs with an empty and with a warm compiler cache, with short campaigns and with full ones
-// (dose.mjs), the seconds of each step, and of each group of
-// tests the sum of its tests' seconds. A step that took a quarter longer than there, and 10 s, is named. --update writes
-// this run into the record.
+// (dose.mjs), the seconds of each step, and of each group of tests the sum of its tests' seconds. A step that took a
+// quarter longer than there, and 10 s, is named. --update writes this run into the record.
+//
+// A run without a record of its own is compared with the nearest one: steps before the tests only with a run with the
+// same state of the cache, and what depends on the length of the campaigns only with a run with the same length.
 import fs from 'node:fs';
 import path from 'node:path';
+import { dosedGroups } from './dose.mjs';
 
 const [folder, recordFile, update] = process.argv.slice(2);
 const seconds = new Map();
@@ -29,14 +32,27 @@ const hits = Number(cache.direct_cache_hit ?? 0) + Number(cache.preprocessed_cac
 const misses = Number(cache.cache_miss ?? 0);
 // built: nothing was compiled
 const kind = hits + misses === 0 ? 'built' : misses * 10 <= hits ? 'warm' : hits * 10 <= misses ? 'empty' : 'partly filled';
+const dose = process.env.OCTAVO_TEST_DOSE ?? 'full';
+const run = `${kind}, ${dose}`;
 
 const record = fs.existsSync(recordFile) ? JSON.parse(fs.readFileSync(recordFile, 'utf8')) : {};
-const run = `${kind}, ${process.env.OCTAVO_TEST_DOSE ?? 'full'}`;
-const before = record[run] ?? {};
+const kinds = [kind, ...(misses > hits ? ['empty', 'warm'] : ['warm', 'empty'])];
+const nearest = [dose, dose === 'full' ? 'short' : 'full'].flatMap((length) => kinds.map((state) => `${state}, ${length}`))
+  .find((name) => record[name]);
+const [nearestKind, nearestDose] = nearest?.split(', ') ?? [];
+
+/// Whether the time of a step means the same in this run and in the nearest one.
+function isComparable(step) {
+  const isGroup = step.startsWith('  ');
+  if (!isGroup && step !== 'tests' && (nearestKind !== kind || kind === 'partly filled')) return false;
+  return nearestDose === dose || (step !== 'tests' && !dosedGroups.includes(step.trim().replace(/^(asan|thread): /, '')));
+}
+
 const grown = [];
-console.log(`\nMinutes of each step (compiler cache: ${kind}, ${hits} hits, ${misses} misses), beside the record:`);
+console.log(`\nMinutes of each step (compiler cache: ${kind}, ${hits} hits, ${misses} misses), beside ` +
+  `${nearest ? `the record of "${nearest}"` : 'no record'}:`);
 for (const [step, value] of seconds) {
-  const was = before[step];
+  const was = nearest && isComparable(step) ? record[nearest][step] : undefined;
   if (was === undefined && value < 5 && step.startsWith('  ')) continue;
   const more = was !== undefined && value > was * 1.25 && value > was + 10;
   if (more) grown.push(step.trim());
