@@ -1,0 +1,86 @@
+// Conditions whose cost grows with the document: whom they hold up, and how they end.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { expectError, expectStatus, patience, Server, sleep } from '../harness.mjs';
+
+const WORKERS = 2;
+const CLOCK_TICKS_PER_S = 100;
+const REPLY_MS = 60_000;  // many times what a reply takes on a busy machine
+
+/// Processor seconds of the server's threads so far: those of the connections, and all others.
+function processorSeconds(pid) {
+  const seconds = { connections: 0, others: 0 };
+  let connectionThreads = 0;
+  for (const thread of fs.readdirSync(`/proc/${pid}/task`)) {
+    let stat;
+    try {
+      stat = fs.readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
+    } catch {
+      continue;  // it has ended
+    }
+    const name = stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const isOfConnections = /^io-\d+$/.test(name);
+    if (isOfConnections) ++connectionThreads;
+    seconds[isOfConnections ? 'connections' : 'others'] += (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_S;
+  }
+  assert.ok(connectionThreads > 0);
+  return seconds;
+}
+
+describe('conditions whose cost grows with the document', () => {
+  let server;
+  before(async () => {
+    server = await Server.start({ args: ['--worker-threads', String(WORKERS)] });
+    expectStatus(await server.put('/shop'), 201);
+    expectStatus(await server.put('/other'), 201);
+    expectStatus(await server.put('/other/d', { is: 'small' }), 201);
+    // One document: its match is the whole of a first slice.
+    expectStatus(await server.put('/shop/large', { list: Array.from({ length: 60_000 }, (_, n) => n) }), 201);
+  });
+  after(() => server?.stop());
+
+  /// A _find that makes `count` comparisons with each element.
+  const compare = (count) => server.post('/shop/_find',
+    { selector: { list: { $elemMatch: { $or: Array.from({ length: count }, (_, n) => ({ $eq: n + 0.5 })) } } } }, { timeoutMs: REPLY_MS });
+
+  /// Repeats `request` until `work` is done; returns the milliseconds of each.
+  async function beside(work, request) {
+    let working = true;
+    const done = work.finally(() => { working = false; });
+    const milliseconds = [];
+    while (working) {
+      milliseconds.push(await timed(request));
+      await sleep(10);
+    }
+    await done;
+    return milliseconds;
+  }
+  async function timed(request) {
+    const begun = Date.now();
+    await request();
+    return Date.now() - begun;
+  }
+
+  test('a condition that costs too much for one document ends the query', async () => {
+    expectError(await compare(3000), 413, 'too_large',
+      'The condition takes too much time for the document large; use fewer conditions on the elements of arrays, or simpler regular expressions.');
+  });
+
+  test('such a query does not use the threads of the connections', async (t) => {
+    const begun = processorSeconds(server.process.pid);
+    const slow = async () => {
+      for (let n = 0; n < 3; ++n) assert.deepEqual(expectStatus(await compare(250), 200).docs, []);
+    };
+    // On new connections, so by all threads.
+    const milliseconds = await beside(Promise.all([slow(), slow()]),
+      async () => expectStatus(await server.get('/other/d', { agent: false, timeoutMs: REPLY_MS }), 200));
+    const ended = processorSeconds(server.process.pid);
+    const connections = ended.connections - begun.connections;
+    const others = ended.others - begun.others;
+    t.diagnostic(`processor seconds of connections: ${connections}, of others: ${others}; ${milliseconds.length} GETs, at most ${Math.max(...milliseconds)} ms`);
+    assert.ok(others > 2 * connections, `${others} and ${connections}`);
+    assert.ok(Math.max(...milliseconds) < 5000 * patience, `${milliseconds}`);
+  });
+});
