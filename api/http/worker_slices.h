@@ -16,8 +16,8 @@ class WorkerSlices {
  public:
   WorkerSlices(partitioning::Engine& engine, const Request& request) : engine_(engine), request_(request) {}
 
-  /// Queues behind the others from the first slice on, for slices that may take long.
-  void let_others_go_first() { spent_ = impatient_time; }
+  /// For slices that may take long, because one document may: others do not queue behind them.
+  void let_others_go_first() { slices_are_long_ = true; }
 
   /// Runs `slice`, which returns an Expected, on a worker, and resumes on the calling I/O thread. `runs_functions`: it
   /// runs user-defined functions (Workers::run_function). Errors: those of the slice; timeout when the client has left.
@@ -34,6 +34,8 @@ class WorkerSlices {
     };
     if (runs_functions) {
       co_return co_await engine_.workers().run_function(std::move(timed));
+    } else if (slices_are_long_) {
+      co_return co_await engine_.workers().run_long(std::move(timed));
     } else if (spent_ < impatient_time) {
       co_return co_await engine_.workers().run_blocking(std::move(timed));
     } else {
@@ -49,6 +51,7 @@ class WorkerSlices {
   partitioning::Engine& engine_;
   const Request& request_;
   std::chrono::steady_clock::duration spent_{};
+  bool slices_are_long_ = false;
 };
 
 }  // namespace octavo::api

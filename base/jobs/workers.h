@@ -48,10 +48,11 @@ class Workers {
  public:
   explicit Workers(std::size_t threads)
       : patient_(pool_, threads),
+        long_tasks_(pool_, threads),
         functions_(pool_, std::max<std::size_t>(2, threads) - 1),
         pool_(thread_count(threads)) {}
 
-  /// Threads of `Workers(threads)`: one more than patient tasks may use, so that short tasks always find a thread.
+  /// Threads of `Workers(threads)`: one more than long tasks may use, so that shorter ones find a thread.
   static constexpr std::size_t thread_count(std::size_t threads) { return threads + 1; }
 
   /// Runs a blocking function on a worker thread and resumes on the calling I/O thread with its result or exception.
@@ -60,11 +61,18 @@ class Workers {
     co_return co_await run_on([this](auto task) { boost::asio::post(pool_, std::move(task)); }, std::move(function));
   }
   /// As run_blocking, but after all tasks of run_blocking: for work that has run long already, or that comes in floods.
+  /// A task should end or pause after some 10 ms.
   template <class Function>
   Task<std::invoke_result_t<Function&>> run_patiently(Function function) {
     co_return co_await run_on([this](auto task) { patient_.post(std::move(task)); }, std::move(function));
   }
-  /// As run_patiently, for users' functions: they may run for seconds, so one worker is always kept free of them (if
+  /// As run_patiently, for tasks that may run for seconds. Patient tasks do not wait for them: the two have queues of
+  /// their own.
+  template <class Function>
+  Task<std::invoke_result_t<Function&>> run_long(Function function) {
+    co_return co_await run_on([this](auto task) { long_tasks_.post(std::move(task)); }, std::move(function));
+  }
+  /// As run_long, for users' functions: they may run for seconds, so one worker is always kept free of them (if
   /// there are two).
   template <class Function>
   Task<std::invoke_result_t<Function&>> run_function(Function function) {
@@ -78,6 +86,7 @@ class Workers {
 
  private:
   WorkLane patient_;  ///< uses pool_, which is joined before it is destroyed
+  WorkLane long_tasks_;
   WorkLane functions_;
   boost::asio::thread_pool pool_;
 };

@@ -215,8 +215,12 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
     return run_within_charge(execution, budget, *most, charge, stopped);
   };
   Expected<ScanState> state = ScanState::more;
-  if (!calls_functions && !prepared->query->may_take_long()) state = run(ScanBudget::inline_slice());
   WorkerSlices slices(call.services.engine, call.request);
+  if (prepared->query->may_take_long()) {
+    slices.let_others_go_first();
+  } else {
+    state = run(ScanBudget::inline_slice());
+  }
   const auto run_slice = [&] { return run(ScanBudget::worker_slice()); };
   std::string results;
   while (state && *state == ScanState::more) {

@@ -70,8 +70,9 @@ Handled query_resources(Call& call, std::string rid, std::string_view feed, Reso
   sql::SqlOptions options;
   options.page_items_max = size;
   options.source = &source;
-  sql::SqlExecution execution(nullptr, std::move(prepared), std::move(options));
   WorkerSlices slices(call.services.engine, call.request);
+  if (prepared->query->may_take_long()) slices.let_others_go_first();
+  sql::SqlExecution execution(nullptr, std::move(prepared), std::move(options));
   const auto run_slice = [&] { return execution.run(ScanBudget::worker_slice()); };
   Reply reply;
   begin_feed(reply.body, rid, feed);

@@ -129,7 +129,7 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
       indexes.update(*find.index);
     }
     reply.body = "{\"docs\":[\n";
-    page = co_await call.services.engine.workers().run_patiently([&] {
+    page = co_await call.services.engine.workers().run_long([&] {
       const auto deadline = std::chrono::steady_clock::now() + text_find_time_max;
       return query::search::run_text_find(*call.database, find, sequence, deadline, reply.body);
     });

@@ -263,7 +263,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
     const auto went_back = [&](const Error& error) {
       return attempt < search_attempts && error.code == ErrorCode::index_went_back;
     };
-    auto first = co_await engine.workers().run_blocking(search_now);
+    auto first = co_await engine.workers().run_long(search_now);
     if (!first && went_back(first.error())) continue;
     if (!first) co_return std::unexpected(std::move(first).error());
     Reply reply;
@@ -279,7 +279,7 @@ Task<Expected<Reply>> search_index(Call& call, std::optional<std::string> partit
       if (replaced) continue;
       co_return std::unexpected(std::move(waited).error());
     }
-    auto body = co_await engine.workers().run_blocking(
+    auto body = co_await engine.workers().run_long(
         [&] { return run_search(database, indexes, *found.index, parameters, sequence); });
     if (!body && went_back(body.error())) continue;
     if (!body) co_return std::unexpected(std::move(body).error());

@@ -38,6 +38,15 @@ describe('conditions whose cost grows with the document', () => {
     expectStatus(await server.put('/other/d', { is: 'small' }), 201);
     // One document: its match is the whole of a first slice.
     expectStatus(await server.put('/shop/large', { list: Array.from({ length: 60_000 }, (_, n) => n) }), 201);
+    for (const [db, count] of [['few', 400], ['many', 30_000]]) {
+      expectStatus(await server.put(`/${db}`), 201);
+      await server.fill(db, Array.from({ length: count }, (_, n) => ({ _id: `d${n}`, n })));
+    }
+    expectStatus(await server.put('/words'), 201);
+    await server.fill('words', Array.from({ length: 1000 }, (_, n) => ({ text: `${n}`.padStart(5, '0') + 'a'.repeat(8000) })));
+    const index = { analyzer: 'keyword', index: "function (doc) { index('text', doc.text); }" };
+    expectStatus(await server.put('/words/_design/d', { indexes: { words: index } }), 201);
+    expectStatus(await server.post('/words/_design/d/_search/words', { q: 'text:/00000a*/' }), 200);
   });
   after(() => server?.stop());
 
@@ -83,4 +92,27 @@ describe('conditions whose cost grows with the document', () => {
     assert.ok(others > 2 * connections, `${others} and ${connections}`);
     assert.ok(Math.max(...milliseconds) < 5000 * patience, `${milliseconds}`);
   });
+
+  // More of them than workers; each takes seconds for one document, or without a pause.
+  const slowKinds = {
+    'SQL queries': async () => expectError(await server.post('/shop/_sql', {
+      query: 'SELECT VALUE c._id FROM c WHERE @text LIKE @part',
+      parameters: [{ name: '@text', value: 'a'.repeat(500_000) }, { name: '@part', value: `%${'a'.repeat(50_000)}b%` }],
+    }, { timeoutMs: REPLY_MS }), 413, 'resource_limit', /too much time for one item/),
+    searches: async () => expectError(await server.post('/words/_design/d/_search/words', { q: 'text:/(.*a){12}b/' },
+      { timeoutMs: REPLY_MS }), 500, 'timeout', /^The search took too long/),
+  };
+  for (const [name, slow] of Object.entries(slowKinds)) {
+    test(`slow ${name} do not make other queries wait for their end`, async (t) => {
+      const slowMs = [];
+      const all = Promise.all(Array.from({ length: WORKERS + 1 }, async () => slowMs.push(await timed(slow))));
+      // One that a worker ends soon, and one that takes many slices.
+      const find = async (n) => assert.equal(expectStatus(
+        await server.post(`/${n % 2 ? 'few' : 'many'}/_find`, { selector: { n: 399 } }, { timeoutMs: REPLY_MS }), 200).docs.length, 1);
+      let n = 0;
+      const milliseconds = await beside(all, () => find(n++));
+      t.diagnostic(`the slow ones took ${slowMs} ms; ${milliseconds.length} others: at most ${Math.max(...milliseconds)} ms`);
+      assert.ok(Math.max(...milliseconds) < Math.min(...slowMs), `${milliseconds} ms beside ${slowMs} ms`);
+    });
+  }
 });
