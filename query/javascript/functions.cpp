@@ -21,7 +21,7 @@ CallState call_of(std::size_t function) {
   return call;
 }
 
-// The state for a call that a client waits for: the validation of a write, or an update function.
+// The state for a call that a client waits for: the validation of a write, an update function, or the filter of a feed.
 CallState awaited_call_of(std::size_t function) {
   auto call = call_of(function);
   call.clock_bound = Watchdog::ClockBound::strict;
@@ -213,7 +213,8 @@ Expected<std::vector<bool>> filter(const ProgramPtr& program, std::size_t functi
                                    std::span<const std::string_view> documents, std::string_view request) {
   std::vector<bool> passed;
   passed.reserve(documents.size());
-  OCTAVO_TRY_VOID(Runtime::run(program, call_of(function), [&](JSContext* context, Runtime& runtime, World& world) {
+  const auto call = awaited_call_of(function);
+  OCTAVO_TRY_VOID(Runtime::run(program, call, [&](JSContext* context, Runtime& runtime, World& world) {
     JS::RootedValueArray<2> arguments(context);
     JS::RootedValue result(context);
     if (!world.request(context, request, arguments[1])) return false;
@@ -234,7 +235,8 @@ Expected<std::vector<bool>> emits(const ProgramPtr& program, std::size_t functio
                                   std::span<const std::string_view> documents) {
   std::vector<bool> passed;
   passed.reserve(documents.size());
-  OCTAVO_TRY_VOID(Runtime::run(program, call_of(function), [&](JSContext* context, Runtime& runtime, World& world) {
+  const auto call = awaited_call_of(function);
+  OCTAVO_TRY_VOID(Runtime::run(program, call, [&](JSContext* context, Runtime& runtime, World& world) {
     JS::RootedValue document_value(context), compiled(context), ignored(context);
     if (!world.function(context, function, &compiled)) return false;
     for (const auto document : documents) {

@@ -18,7 +18,8 @@ namespace octavo::query::javascript {
 ///
 /// The time limit applies to the processor time of the call's thread: on a busy machine the elapsed time of a correct
 /// function may be long, which must not stop the function and with it its index. The limit of elapsed time is ten times
-/// as long, or the same for a call that a client waits for (ClockBound::strict).
+/// as long, or the same for a call that a client waits for (ClockBound::strict). Calls of several clients take turns on
+/// few threads, so their waiting times add up.
 ///
 /// SpiderMonkey gives up a regular expression that has been interrupted a few times ("too much recursion"), so one
 /// match may take about five ticks.

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import nano from 'nano';
 import { credentials, expectError, expectStatus, patience, Server } from '../harness.mjs';
@@ -63,6 +65,20 @@ describe('filters of a change feed', () => {
     expectStatus(await server.put(`/${many}/_design/f`, { filters: { tenth: 'function(doc) { return doc.n % 10 === 0; }' } }), 201);
     await server.fill(many, Array.from({ length: 20_000 }, (_, n) => ({ _id: `d${n}`, n })));
     assert.equal(ids(await server.get(`/${many}/_changes?filter=f/tenth`)).length, 2_000);
+  });
+
+  test("a filter's time also passes while others use the processor", async (t) => {
+    // The server has some hundredths of a processor: by processor time alone the filter would go on for ten times its time.
+    const cpu = fs.readFileSync('/proc/self/status', 'utf8').match(/^Cpus_allowed_list:\s+(\d+)/m)[1];
+    const onSameCpu = ['taskset', '-c', cpu];
+    const slow = await Server.startFor(t, { args: ['--javascript-call-time', '1s'], through: [...onSameCpu, 'nice', '-n', '10'] });
+    expectStatus(await slow.put('/shop'), 201);
+    expectStatus(await slow.put('/shop/_design/f', { filters: { loops: 'function(doc) { while (true) {} }' } }), 201);
+    const busy = [0, 1].map(() => spawn(onSameCpu[0], [...onSameCpu.slice(1), process.execPath, '-e', 'for (;;);']));
+    t.after(() => busy.forEach((program) => program.kill('SIGKILL')));
+    const begun = Date.now();
+    expectError(await slow.get('/shop/_changes?filter=f/loops'), 500, 'resource_limit', /call_time/);
+    assert.ok(Date.now() - begun < 7000 * patience, `${Date.now() - begun} ms`);
   });
 
   test('longpoll waits for a row that passes', async () => {
