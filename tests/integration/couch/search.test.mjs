@@ -183,6 +183,22 @@ describe('search', () => {
     assert.ok(Date.now() - started < 10000 * patience);
   });
 
+  test('a regular expression costs little for one term, and is refused when it is too long', async () => {
+    const letters = await server.database();
+    await server.fill(letters, Array.from({ length: 5 }, (_, n) => ({ _id: `d${n}`, text: `${n}${'a'.repeat(8000)}` })));
+    const index = { analyzer: 'keyword', index: "function (doc) { index('text', doc.text); }" };
+    expectStatus(await server.put(`/${letters}/_design/d`, { indexes: { whole: index } }), 201);
+    const ask = (pattern) => server.post(`/${letters}/_design/d/_search/whole`, { q: `text:/${pattern}/` });
+    const matching = async (pattern) => ids(expectStatus(await ask(pattern), 200).rows).sort();
+    assert.deepEqual(await matching('[13]a+'), ['d1', 'd3']);
+    // Without a limit each would take longer than the age of the universe, or minutes.
+    for (const hostile of ['.(a+a+)+b', '([0-9a]+)+b', '(.*a){12}b', '.(a|aa)+b', `.*${'a'.repeat(7000)}b`]) {
+      assert.deepEqual(await matching(hostile), [], hostile.slice(0, 20));
+    }
+    expectError(await ask('a'.repeat(8193)), 400, 'bad_request', /^The regular expression has \d+ bytes; at most 8192 are allowed\.$/);
+    expectError(await ask('(a'), 400, 'bad_request', 'Not a regular expression: /(a/');
+  });
+
   test('_search_info, _search_disk_size, _search_cleanup', async () => {
     const info = expectStatus(await server.get(`/${db}/_design/shop/_search_info/products`), 200);
     assert.equal(info.name, '_design/shop/products');
