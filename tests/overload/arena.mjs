@@ -19,6 +19,12 @@ export const shortHeads = { http: { header_timeout: '2s' } };
 /// For attacks that read and send all they can: they run at the lowest priority, and being slow is another attack.
 export const patient = { http: { body_timeout: '60s', send_timeout: '60s' } };
 
+/// The arena's options for such attacks while the maps of files grow: with a limit of its address space a server does not
+/// reserve the room for them beforehand.
+export const growingMaps = {
+  config: { ...patient, storage: { map_bytes_initial: '64KiB' } }, through: ['prlimit', `--as=${64 * 2 ** 30}`],
+};
+
 export const toToml = (sections) => Object.entries(sections).map(([section, values]) =>
   `[${section}]\n` + Object.entries(values).map(([key, value]) => `${key} = ${JSON.stringify(value)}\n`).join('')).join('\n');
 

@@ -6,7 +6,7 @@ import { fork } from 'node:child_process';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { binary, expectStatus, sleep } from '../integration/harness.mjs';
-import { Arena, patient } from './arena.mjs';
+import { Arena, growingMaps, patient } from './arena.mjs';
 import { bytesPerDatabase, createDatabases, listDatabases, restart } from './many_databases.mjs';
 
 const MiB = 1 << 20;
@@ -15,9 +15,12 @@ const QUIET_MS = 6000;
 const CONTROL_MS = 6000;
 /// Below these a ratio says more about the scheduler than about the server.
 const FLOOR_MS = { p50: 0.5, p99: 10 };
+/// Whatever the machine is busy with.
+const P99_MAX_MS = 100;
 
 const documents = 100_000;
-/// name → [attack, its options, the arena's options, outcomes allowed]
+/// name → [attack, its options, the arena's options, outcomes allowed]. A request that gets no reply within the
+/// attacker's patience, which is a minute or two, is never allowed: hostile requests end, too.
 const attacks = {
   'slow heads, 5,000 connections': ['slowHeaders', { connections: 5000, seconds: 15 }, {}, ['408']],
   'slow bodies, 5,000 connections': ['slowBodies', { connections: 5000, seconds: 15 }, {}, ['408']],
@@ -42,7 +45,7 @@ const attacks = {
   '_bulk_docs of 100,000, 16': ['expensive', { clients: 16, seconds: 15, kinds: ['bulkDocs'] }, { documents }, ['201', '503']],
   // One program reads them all: more than these it cannot take within a client's patience.
   'whole listings, 16': ['expensive', { clients: 16, seconds: 15, kinds: ['list'] }, { documents, config: patient }, ['200', '503']],
-  'ten hostile kinds, eight at a time': ['mixed', { together: 8, seconds: 30 }, { documents, config: patient }, ['200', '201', '400', '413', '500', '503']],
+  'ten hostile kinds, eight at a time': ['mixed', { together: 8, seconds: 30 }, { documents, ...growingMaps }, ['200', '201', '400', '413', '500', '503']],
   'guessing passwords, 64': ['guessing', { clients: 64, seconds: 15 }, { admin: true }, ['401', '403', '503']],
   'connections beyond 1,000': ['overLimit', { connections: 1500 }, { config: { http: { connections_max: 1000 } } }, ['200', '503', 'closed', 'reset']],
 };
@@ -67,7 +70,7 @@ const fixed = (value, digits = 1) => value === undefined || Number.isNaN(value) 
 const latency = (kind, quiet, control, attacked) =>
   ['p50', 'p99'].map((q) => `${fixed(quiet[kind][q])} / ${fixed(control[kind][q])} / ${fixed(attacked[kind][q])}`).join(' · ');
 const within = (kind, control, attacked) => ['p50', 'p99'].every((q) =>
-  attacked[kind].count === 0 || attacked[kind][q] <= 2 * Math.max(control[kind][q], FLOOR_MS[q]));
+  attacked[kind].count === 0 || attacked[kind][q] <= 2 * Math.max(control[kind][q], FLOOR_MS[q])) && !(attacked[kind].p99 >= P99_MAX_MS);
 
 async function fillLarge(server) {
   expectStatus(await server.put('/large'), 201);
