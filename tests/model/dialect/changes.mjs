@@ -131,7 +131,7 @@ export function changes({ request, database, partition }) {
     last_seq: lastSequence(database, query, since, rows, looked, sent.length === query.limit),
     pending: pendingOf(left.length, since, rows),
   };
-  return new Reply(200, body, hasTag(request) ? { etag: matching(/^"\d+-[0-9a-f]+-\d+-[0-9a-f]+"$/) } : {});
+  return new Reply(200, body, hasTag(request) ? { etag: matching(/^"\d+-[0-9a-f]+-\d+-\d+-[0-9a-f]+"$/) } : {});
 }
 
 /// Whether the reply depends on nothing but the URL and the documents.
