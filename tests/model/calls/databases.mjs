@@ -1,4 +1,4 @@
-// Calls about databases, and the restarts.
+// Calls about databases, the restarts, and the end of tombstones.
 import { DATABASES } from '../driver/session.mjs';
 import { call, idPath, path, withQuery } from './call.mjs';
 import * as items from './items.mjs';
@@ -31,6 +31,11 @@ export function listInfos(pools) {
 
 export function restart(pools) {
   return { restart: pools.random.pick(['SIGTERM', 'SIGKILL']) };
+}
+
+/// Tombstones are dropped.
+export function forget() {
+  return { forget: true };
 }
 
 export function facts(pools) {

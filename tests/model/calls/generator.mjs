@@ -59,16 +59,21 @@ const WEIGHTS = [
 /// Sequences in which times to live end, which costs seconds: one in so many.
 export const ENDS_EVERY = 20;
 const CALLS_BEFORE_ENDS = 35;
+/// And those in which tombstones are dropped, now and then.
+const FORGETS_AT = 10;
+const CALLS_BETWEEN_FORGETS = 60;
 
 export class Generator {
   #random;
   #pools;
   #made = 0;
+  #forgets;
   #planned = []; // calls that come one after another
   constructor(seed, session) {
     this.#random = new Random(seed);
     this.#pools = new Pools(this.#random, session);
     this.#pools.ends = seed % ENDS_EVERY === 0;
+    this.#forgets = seed % ENDS_EVERY === FORGETS_AT;
   }
 
   /// Calls that begin every sequence, so that there is something to call.
@@ -88,6 +93,11 @@ export class Generator {
   }
   next() {
     if (this.#pools.ends && this.#made === CALLS_BEFORE_ENDS) this.#planned = endings(this.#pools);
+    if (this.#forgets && this.#made % CALLS_BETWEEN_FORGETS === 0) {
+      const before = Array(10).fill(documents.remove);
+      const after = [lists.changes, lists.changes, documents.put].flatMap((make) => Array(5).fill(make));
+      this.#planned = [...before, databases.forget, ...after];
+    }
     const make = this.#planned.shift() ?? this.#random.weighted(WEIGHTS);
     return this.#numbered(make(this.#pools));
   }

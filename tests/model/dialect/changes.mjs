@@ -34,12 +34,15 @@ function parseQuery(request) {
   };
 }
 
-/// A model's sequence is `<number>-<incarnation>`; what belongs to another incarnation means the beginning.
+/// A model's sequence is `<number>-<incarnation>`; what belongs to another incarnation means the beginning. `lacks`: the
+/// reader may have seen what was deleted since, and the tombstone is gone.
 function parseSince(text, database) {
-  if (text === 'now') return database.sequence;
+  if (text === 'now') return { since: database.sequence, lacks: false };
   const [, number, tag] = /^"?(\d+)(?:-([^"]+))?"?$/.exec(text) ?? [];
   if (number === undefined) throw badRequest("Malformed sequence supplied in 'since' parameter.");
-  return tag !== undefined && tag !== String(database.incarnation) ? 0 : Number(number);
+  const isForeign = tag !== undefined && tag !== String(database.incarnation);
+  const since = isForeign ? 0 : Number(number);
+  return { since, lacks: (since > 0 || isForeign) && since < database.droppedThrough };
 }
 
 /// What a row's leaves must pass, as `(id, leaf) => boolean`.
@@ -104,13 +107,24 @@ function functionOf(database, name, member, malformed) {
   return () => true;
 }
 
-export function changes({ request, database, partition }) {
+const tombstonesGone = () =>
+  new Refusal(
+    400,
+    'tombstones_gone',
+    'Some deletions after this position are not kept any more (tombstone_retention): begin again from 0, with an empty ' +
+      'target.',
+  );
+
+export function changes({ request, database, partition, hints }) {
   if (request.method === 'POST') request.requireJsonType();
   const query = parseQuery(request);
   const readsBody = ['_doc_ids', '_selector'].includes(request.query.get('filter'));
   if (request.method === 'POST' && request.body && !readsBody) request.jsonObject();
-  const since = parseSince(request.query.get('since') ?? '0', database);
+  const { since, lacks } = parseSince(request.query.get('since') ?? '0', database);
   const passes = parseFilter(request, database);
+  // Where no row is looked at, nothing is missed: the server may say so or not.
+  const looks = query.limit > 0 && request.query.get('filter') !== '_doc_ids';
+  if (lacks && (looks || hints.reply?.status === 400)) throw tombstonesGone();
 
   const inScope = database.feed().filter(({ id }) => partition === undefined || database.partitionOf(id) === partition);
   const rows = inScope.filter(({ sequence }) => sequence > since);

@@ -20,6 +20,8 @@ export class Database {
   container = undefined; // what the Cosmos door knows of it, if it made it
   scripts = { sprocs: new Map(), triggers: new Map(), udfs: new Map() }; // of the Cosmos door
   versions = []; // every change of a winner, where the container keeps them
+  droppedThrough = 0; // tombstones up to this sequence were dropped
+  salt = 0; // the same sequence as the server counts
   isSeen = () => false; // (revision) → does the reply to the present call show it?
 
   constructor(name, incarnation, { partitioned = false, q = 1 } = {}) {
@@ -84,7 +86,7 @@ export class Database {
     let parent = this.#parentOf(this.tree(id), rev, base);
     if (this.container && !deleted) checkUniqueKeys(this, id, body);
     this.#validate(id, deleted, body);
-    let made = newRevision(parent, deleted, body);
+    let made = newRevision(parent, deleted, body, this.salt);
     const { ended } = this.documents.get(id) ?? {};
     if (ended && this.isSeen(newRevision(ended.rev, deleted, body))) {
       // It has ended, but was not removed yet: what is new follows what it was.
@@ -108,6 +110,16 @@ export class Database {
     this.#changed(id, tree);
     this.documents.get(id).ended = ended;
     this.#logVersion(id, ended, tree.winner(), true);
+  }
+
+  /// Drops all tombstones. `salt`: the server's sequence of the newest one.
+  dropTombstones(salt) {
+    for (const { id, tree, sequence } of this.feed()) {
+      if (!tree.winner().deleted) continue;
+      this.documents.delete(id);
+      this.droppedThrough = sequence;
+    }
+    this.salt = salt;
   }
 
   #logVersion(id, before, after, expires = false) {

@@ -33,14 +33,18 @@ function mixed(half) {
   return z ^ (z >> 31n);
 }
 
-export function newRevision(parent, deleted, body) {
+/// `salt`: of a document's first revision, where tombstones were dropped.
+export function newRevision(parent, deleted, body, salt = 0) {
   const parentHash = parent === undefined ? Buffer.alloc(0) : hashBytes(hashOf(parent));
   const generation = parent === undefined ? 0 : generationOf(parent);
   const head = Buffer.alloc(10);
   head.writeUInt8(deleted ? 1 : 0, 0);
   head.writeBigUInt64LE(BigInt(generation), 1);
   head.writeUInt8(parentHash.length, 9);
-  const hash = createHash('sha256').update(head).update(parentHash).update(JSON.stringify(body)).digest().subarray(0, 16);
+  const saltBytes = Buffer.alloc(parent === undefined && salt > 0 ? 8 : 0);
+  if (saltBytes.length > 0) saltBytes.writeBigUInt64LE(BigInt(salt));
+  const input = Buffer.concat([head, parentHash, saltBytes, Buffer.from(JSON.stringify(body))]);
+  const hash = createHash('sha256').update(input).digest().subarray(0, 16);
   hash.writeBigUInt64LE(mixed(hash.readBigUInt64LE(0)), 8);
   return `${generation + 1}-${hash.toString('hex')}`;
 }

@@ -78,7 +78,8 @@ export class Binder {
       const number = /^"(\d+)"$/.exec(value)?.[1];
       return number !== undefined ? { number: Number(number) } : { wrong: `expected a position, got ${value}` };
     }
-    const [, number, tag] = /^(\d+)-([0-9a-f]+)$/.exec(value) ?? [];
+    // Where tombstones were dropped, what follows the dot says when the reader began. It is no part of the position.
+    const [, number, tag] = /^(\d+)-([0-9a-f]+)(?:\.\d+)?$/.exec(value) ?? [];
     if (tag === undefined) return { wrong: `expected a sequence, got ${JSON.stringify(value)}` };
     const known = this.#tags.get(key(database)) ?? tag;
     this.#tags.set(key(database), known);

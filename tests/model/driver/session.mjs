@@ -14,6 +14,9 @@ export const DATABASES = ['a', 'b', 'c', 'd', 'e'];
 // A write without an acknowledgement is there after some milliseconds.
 const LOOK_AFTER_MS = 10;
 const LOOKS_MAX = 200;
+// Tombstones are dropped some seconds after they are old enough.
+const FORGET_LOOK_MS = 100;
+const FORGET_LOOKS_MAX = 600;
 
 let sessions = 0;
 
@@ -35,6 +38,7 @@ export class Session {
   /// Makes one call. Returns what is wrong, or undefined.
   async step(call) {
     if (call.restart) return this.#restart(call.restart);
+    if (call.forget) return this.#forget();
     const context = { prefix: this.prefix, binder: this.binder };
     const sent = renderCall(call, { ...context, speaker: 'server' });
     const asked = renderCall(call, { ...context, speaker: 'model' });
@@ -61,6 +65,28 @@ export class Session {
     if (signal === 'SIGKILL') await this.server.kill();
     else await this.server.stop({ keepFolder: true });
     await this.server.relaunch();
+    return undefined;
+  }
+
+  // Has the tombstones of the CouchDB API's databases dropped, and no others afterwards. Each physical partition counts by
+  // itself what it has dropped, so only databases with one of them are modelled.
+  async #forget() {
+    for (const [name, database] of this.model.databases) {
+      const deleted = database.counts().doc_del_count;
+      if (database.container || database.q > 1 || deleted === 0) continue;
+      const path = `/${encodeURIComponent(name)}`;
+      const { results } = (await this.server.get(`${path}/_changes`)).body;
+      const newest = results.findLast((row) => row.deleted);
+      await this.server.put(`${path}/_properties`, { tombstone_retention: 1 });
+      let left = deleted;
+      for (let looks = 0; left > 0 && looks < FORGET_LOOKS_MAX; ++looks) {
+        await sleep(FORGET_LOOK_MS);
+        left = (await this.server.get(path)).body.doc_del_count;
+      }
+      if (left > 0) return `${name} still has ${left} tombstones`;
+      await this.server.put(`${path}/_properties`, {});
+      database.dropTombstones(Number.parseInt(newest.seq, 10));
+    }
     return undefined;
   }
 
@@ -141,7 +167,7 @@ function revisionsIn(call, { status, headers, body }) {
 }
 
 export function renameRevisions(call, renamed) {
-  if (call.restart || renamed.size === 0) return call;
+  if (call.target === undefined || renamed.size === 0) return call;
   const rename = (text) => text?.replace(/\d+-[0-9a-f]{32}/g, (rev) => renamed.get(rev) ?? rev);
   const headers = Object.fromEntries(Object.entries(call.headers ?? {}).map(([name, value]) => [name, rename(value)]));
   return {

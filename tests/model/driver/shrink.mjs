@@ -60,7 +60,7 @@ function withoutEdit(calls, i, written) {
 
 /// The call with one thing less, in each way.
 function* simplerCalls(call) {
-  if (call.restart) return;
+  if (call.target === undefined) return;  // a restart, for example
   const [path, query] = call.target.split('?');
   const pairs = query === undefined ? [] : query.split('&');
   for (let i = 0; i < pairs.length; ++i) {

@@ -53,6 +53,7 @@ export function renderCall(call, context) {
 /// The call as a line of curl.
 export function curlLine(call) {
   if (call.restart) return `# the server is stopped with ${call.restart} and started again`;
+  if (call.forget) return '# the tombstones of databases with one physical partition are dropped (tombstone_retention)';
   const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
   const plain = (text) => text.replace(/«([a-z]?)»/g, (_, letter) => nameOf('model-', letter));
   const words = ['curl', call.method === 'HEAD' ? '-I' : `-X ${call.method}`];
