@@ -355,7 +355,10 @@ std::vector<storage::CompactionQueue::Target> Database::partition_targets() {
                        .name = fmt::format("physical partition {}", partition_id),
                        .store = &partition->store(),
                        .is_gone = [this, partition_id] { return deleted() || !is_current(partition_id); },
-                       .prepare = [partition](const auto& stopped) { return partition->drop_replaced(stopped); }});
+                       .prepare = [partition](storage::StorePreparation& preparation) -> Expected<void> {
+                         OCTAVO_TRY_VOID(partition->drop_replaced(preparation));
+                         return partition->upgrade_rows(preparation);
+                       }});
   }
   return targets;
 }

@@ -56,9 +56,14 @@ std::optional<CompactionQueue::Progress> CompactionQueue::running() const {
   progress.database = entry.target.database;
   progress.design_document = entry.target.design_document;
   progress.started = entry.started;
+  if (entry.preparation) {
+    progress.is_preparing = true;
+    progress.rows_done = entry.preparation->rows_done();
+    progress.rows_expected = entry.preparation->rows_expected();
+  }
   if (!entry.compaction) return progress;
   progress.stage = entry.compaction->stage();
-  progress.rows_copied = entry.compaction->rows_copied();
+  progress.rows_done = entry.compaction->rows_copied();
   progress.rows_expected = entry.compaction->rows_expected();
   return progress;
 }
@@ -114,22 +119,15 @@ void CompactionQueue::run_one(Entry& entry) {
     return entry.is_stopped.load(std::memory_order_relaxed) || entry.target.is_gone();
   };
   if (is_stopped()) return;
-  if (target.prepare) {
-    if (const auto prepared = target.prepare(is_stopped); !prepared && !is_stopped()) {
-      until_memory_suffices([&] {
-        spdlog::error("database {}: {} could not be prepared for its compaction: {}", target.database, target.name,
-                      prepared.error().reason);
-      });
-    }
-  }
-  if (is_stopped()) return;
-  std::uint64_t bytes_before = 0;
-  until_memory_suffices([&] { bytes_before = file_bytes_of(target); });
   {
     const std::lock_guard lock(mutex_);
     entry.is_running = true;
     entry.started = std::chrono::system_clock::now();
   }
+  if (target.prepare) prepare(entry, is_stopped);
+  if (is_stopped()) return;
+  std::uint64_t bytes_before = 0;
+  until_memory_suffices([&] { bytes_before = file_bytes_of(target); });
   const auto begun = std::chrono::steady_clock::now();
   const auto result = compact(entry, is_stopped);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
@@ -156,6 +154,29 @@ void CompactionQueue::run_one(Entry& entry) {
   });
 }
 
+// A target that could not be prepared is compacted as it is.
+void CompactionQueue::prepare(Entry& entry, const std::function<bool()>& stopped) {
+  std::shared_ptr<StorePreparation> preparation;
+  until_memory_suffices([&] {
+    preparation = std::make_shared<StorePreparation>(StorePreparation::Options{
+        .stopped = stopped, .is_busy = pace_.is_busy, .bytes_per_second = bytes_per_second()});
+  });
+  {
+    const std::lock_guard lock(mutex_);
+    entry.preparation = preparation;
+  }
+  const auto prepared = entry.target.prepare(*preparation);
+  {
+    const std::lock_guard lock(mutex_);
+    entry.preparation.reset();
+  }
+  if (prepared || stopped()) return;
+  until_memory_suffices([&] {
+    spdlog::error("database {}: {} could not be prepared for its compaction: {}", entry.target.database,
+                  entry.target.name, prepared.error().reason);
+  });
+}
+
 Expected<void> CompactionQueue::compact(Entry& entry, const std::function<bool()>& stopped) {
   if (entry.target.store == nullptr) return entry.target.files.compact(stopped);
   std::shared_ptr<StoreCompaction> compaction;
@@ -163,7 +184,7 @@ Expected<void> CompactionQueue::compact(Entry& entry, const std::function<bool()
     StoreCompaction::Options options;
     options.stopped = stopped;
     options.is_busy = pace_.is_busy;
-    if (pace_.bytes_per_second) options.bytes_per_second = pace_.bytes_per_second();
+    options.bytes_per_second = bytes_per_second();
     compaction = std::make_shared<StoreCompaction>(*entry.target.store, std::move(options));
   });
   {

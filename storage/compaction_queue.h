@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "storage/lmdb/store_compaction.h"
+#include "storage/lmdb/store_preparation.h"
 
 namespace octavo::storage {
 
@@ -46,18 +47,19 @@ class CompactionQueue {
     std::function<bool()> is_gone;           ///< the compaction is not wanted any more. Any thread, must not block
     /// Different for any two targets whose compactions are different.
     const void* subject() const { return store != nullptr ? store : index.get(); }
-    /// Called before the compaction, on its thread: removes rows that need not be copied. May be empty, and may block
-    /// until `stopped` is true.
-    std::function<Expected<void>(const std::function<bool()>& stopped)> prepare = {};
+    /// Called before the compaction, on its thread: removes rows that need not be copied, and writes others in another
+    /// form. May be empty, and may block until it is stopped.
+    std::function<Expected<void>(StorePreparation&)> prepare = {};
   };
   /// The compaction that runs now.
   struct Progress {
     std::uint64_t number = 0;  ///< from 1, in this run of the server
     std::string database;
     std::string design_document;                  ///< empty for a physical partition
-    std::optional<StoreCompaction::Stage> stage;  ///< nullopt: of a search index
-    std::uint64_t rows_copied = 0;
-    std::uint64_t rows_expected = 0;  ///< rows that existed at the beginning
+    bool is_preparing = false;                    ///< Target::prepare runs, and the numbers of rows are its own
+    std::optional<StoreCompaction::Stage> stage;  ///< nullopt: it is prepared, or of a search index
+    std::uint64_t rows_done = 0;                  ///< rows copied
+    std::uint64_t rows_expected = 0;              ///< rows that existed at the beginning
     std::chrono::system_clock::time_point started;
   };
 
@@ -104,12 +106,15 @@ class CompactionQueue {
     Target target;
     std::atomic<bool> is_stopped{false};
     bool is_running = false;                        ///< guarded by mutex_
+    std::shared_ptr<StorePreparation> preparation;  ///< while it runs; guarded by mutex_
     std::shared_ptr<StoreCompaction> compaction;    ///< of a store, while it runs; guarded by mutex_
     std::chrono::system_clock::time_point started;  ///< guarded by mutex_
   };
 
   void run();
   void run_one(Entry& entry);
+  void prepare(Entry& entry, const std::function<bool()>& stopped);
+  std::uint64_t bytes_per_second() const { return pace_.bytes_per_second ? pace_.bytes_per_second() : 0; }
   Expected<void> compact(Entry& entry, const std::function<bool()>& stopped);
 
   const Pace pace_;

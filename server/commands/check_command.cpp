@@ -69,6 +69,7 @@ Expected<storage::CheckReport> check_rows(partitioning::Database& database) {
                storage::check_partition(partition, database.partitioned(), time_to_live.get()));
     total.documents += part.documents;
     total.feed_rows += part.feed_rows;
+    total.rows_of_format_1 += part.rows_of_format_1;
     for (const std::string& problem : part.problems) total.add(fmt::format("partition {}: {}", partition_id, problem));
     total.problem_count += part.problem_count - part.problems.size();
   }
@@ -127,6 +128,7 @@ int run_check(const config::Settings& settings, const std::string& database) {
   std::uint64_t databases = 0;
   std::uint64_t documents = 0;
   std::uint64_t problems = 0;
+  std::uint64_t rows_of_format_1 = 0;
   for (const std::string& name : (*engine)->databases().names()) {
     if (!database.empty() && name != database) continue;
     ++databases;
@@ -138,11 +140,15 @@ int run_check(const config::Settings& settings, const std::string& database) {
     }
     documents += report->documents;
     problems += report->problem_count;
+    rows_of_format_1 += report->rows_of_format_1;
     print_problems(name, *report);
   }
   if (!database.empty() && databases == 0) {
     fmt::print(stderr, "octavo: there is no database '{}' in {}\n", database, settings.data_dir.string());
     return 1;
+  }
+  if (rows_of_format_1 > 0) {
+    fmt::print("{} rows are in data format 1: POST /{{db}}/_compact writes them again\n", rows_of_format_1);
   }
   const auto elapsed =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start).count();

@@ -110,6 +110,10 @@ Expected<DocumentView> decode_document(std::string_view id, std::string_view rec
   return document;
 }
 
+bool is_record_of_format_1(std::string_view record) {
+  return !record.empty() && static_cast<std::uint8_t>(record.front()) == format_1_version;
+}
+
 void encode_feed_row(std::string& out, const FeedRow& row) {
   ByteWriter writer(out);
   const HashForm form = form_of(row.revision.hash);

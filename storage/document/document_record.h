@@ -15,6 +15,7 @@ namespace octavo::storage {
 ///
 /// Format (trees of a physical partition):
 ///   meta        "counters"                         → counters record
+///               "format"                           → mark of the rows' format (format_upgrade)
 ///               rows of the log of purges (purge_log), and if kept, of the log of versions (VersionLog) and of the
 ///               expiry schedule (ExpirySchedule)
 ///   documents   document id                        → document record, of a live document (format 1: of any)
@@ -73,6 +74,7 @@ bool read_revision(ByteReader& reader, bool text_hash, Revision& revision);
 ///                flags  := 1 deleted, 2 has a revision tree, 4 has conflicts, 8 the hash is text
 void encode_document(std::string& out, const DocumentView& document);
 Expected<DocumentView> decode_document(std::string_view id, std::string_view record);
+bool is_record_of_format_1(std::string_view record);
 
 /// Format (feed record):
 ///   feed record := flags:u8 revision id

@@ -18,7 +18,6 @@ constexpr std::size_t name_digest_bytes = 16;
 constexpr std::size_t long_name_bytes = key_in_name_bytes_max + 1 + name_digest_bytes + 1;
 constexpr char chunk_row = '\1';
 constexpr char unique_key_mark = '\2';
-constexpr std::size_t unique_digest_bytes = 16;
 constexpr Sequence stored_sequence_max = std::numeric_limits<std::int64_t>::max();
 
 // Kinds of rows in format 1.

@@ -45,10 +45,12 @@ Expected<std::string_view> key_of_logical_record(std::string_view name, std::str
 void encode_feed_chunk(std::string& out, const FeedChunk& chunk);
 Expected<FeedChunk> decode_feed_chunk(Sequence first, std::string_view bytes);
 
+inline constexpr std::size_t unique_digest_bytes = 16;
+
 /// The key of the record, with which the keys of the other rows begin.
 std::string logical_name(std::string_view partition_key);
 std::string feed_chunk_key(std::string_view name, Sequence first);
-/// `digest` has 16 bytes.
+/// `digest` has unique_digest_bytes.
 std::string unique_key_row(std::string_view name, std::string_view digest);
 
 /// A key of the tree, in parts.
@@ -67,7 +69,8 @@ std::optional<LogicalRowKey> parse_logical_row_key(std::string_view key);
 std::string partition_statistics_key(std::string_view partition_key);
 /// The logical partition whose statistics have this key; nullopt: it is another kind of row.
 std::optional<std::string_view> partition_of_statistics(std::string_view key);
-/// Key of the row that names the document with these unique values of a logical partition; `digest` has 16 bytes.
+/// Key of the row that names the document with these unique values of a logical partition; `digest` has
+/// unique_digest_bytes.
 std::string partition_unique_key(std::string_view partition_key, std::string_view digest);
 bool is_partition_unique_key(std::string_view key);
 /// Common prefix of the keys of a logical partition's feed; a sequence follows it. Two logical partitions may share it,

@@ -84,6 +84,15 @@ class LevelCheck {
 
 }  // namespace
 
+std::uint64_t count_old_forms(const Transaction& transaction, Tree tree) {
+  std::uint64_t rows = 0;
+  Cursor cursor(transaction, tree);
+  for (auto row = cursor.first(); row; row = cursor.next()) {
+    if (is_long(row->key) && !is_run_row(row->key)) ++rows;
+  }
+  return rows;
+}
+
 std::optional<std::string> find_damaged_levels(const Transaction& transaction, std::span<const Tree> trees) {
   OCTAVO_ASSERT(!trees.empty());
   return LevelCheck(transaction, Tree{trees.front().long_keys}).run(trees);

@@ -184,6 +184,12 @@ Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view 
   return erase_from_levels(transaction, tree, own_key);
 }
 
+Expected<bool> has_old_form(const Transaction& transaction, Tree tree, std::string_view key) {
+  if (!is_long(key)) return false;
+  OCTAVO_TRY(const auto stored, transaction.get(tree, digest_row_key(key)));
+  return stored.has_value();
+}
+
 std::uint64_t count(const Transaction& transaction, Tree tree) {
   std::uint64_t keys = 0;
   LongKeyCursor cursor(transaction, tree);

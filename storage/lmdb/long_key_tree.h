@@ -53,6 +53,10 @@ Expected<void> put_over(WriteTransaction& transaction, Tree tree, std::string_vi
 Expected<bool> erase(WriteTransaction& transaction, Tree tree, std::string_view key);
 /// Counts the keys by reading all of them, as count_rows does.
 std::uint64_t count(const Transaction& transaction, Tree tree);
+/// Whether the key has a row in the form of older versions. put() replaces it.
+Expected<bool> has_old_form(const Transaction& transaction, Tree tree, std::string_view key);
+/// Counts those rows by reading all rows of the tree itself. Throws as Cursor does.
+std::uint64_t count_old_forms(const Transaction& transaction, Tree tree);
 /// Compares the levels with the rows that lead to them: a sentence for a report. nullopt: they agree. `trees` are all
 /// trees of the store that may have long keys. Throws as Cursor does.
 std::optional<std::string> find_damaged_levels(const Transaction& transaction, std::span<const Tree> trees);

@@ -11,6 +11,7 @@
 #include "storage/lmdb/long_key_tree.h"
 #include "storage/logs/purge_log.h"
 #include "storage/logs/version_log.h"
+#include "storage/upgrade/format_upgrade.h"
 
 namespace octavo::storage {
 namespace {
@@ -33,6 +34,8 @@ Expected<void> DocumentWriter::begin() {
   OCTAVO_TRY(const auto record, transaction_.get(tree(PartitionTree::meta), counters_key));
   if (record) {
     OCTAVO_TRY(counters_, decode_counters(*record));
+  } else {
+    OCTAVO_TRY_VOID(format_upgrade::mark(transaction_, environment_.trees));
   }
   OCTAVO_TRY_VOID(purge_log::begin_group(transaction_, tree(PartitionTree::meta), counters_));
   if (const TimeToLive* rule = environment_.expiry.rule()) {

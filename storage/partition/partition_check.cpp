@@ -18,6 +18,7 @@
 #include "storage/logs/replaced_log.h"
 #include "storage/logs/version_log.h"
 #include "storage/partition/snapshot.h"
+#include "storage/upgrade/format_upgrade.h"
 
 namespace octavo::storage {
 namespace {
@@ -47,6 +48,7 @@ class PartitionChecker {
     check_expirations();
     check_long_keys();
     check_counters();
+    check_format();
     return std::move(report_);
   }
 
@@ -67,6 +69,8 @@ class PartitionChecker {
         continue;
       }
       if (name == PartitionTree::tombstones) check_tombstone(*document);
+      const bool misplaced = document->deleted && name == PartitionTree::documents;
+      if (misplaced || is_record_of_format_1(row->value)) ++report_.rows_of_format_1;
       ++report_.documents;
       count(id, *document);
       check_history(id, *document);
@@ -339,6 +343,7 @@ class PartitionChecker {
   void check_former_rows() {
     Cursor cursor(transaction_, tree(PartitionTree::partitions));
     for (auto row = cursor.first(); row; row = cursor.next()) {
+      ++report_.rows_of_format_1;
       if (is_partition_unique_key(row->key)) {
         check_unique_key(row->value);
       } else {
@@ -359,6 +364,17 @@ class PartitionChecker {
       if (static_cast<PartitionTree>(i) != PartitionTree::long_keys) trees.push_back(partition_.store().tree(i));
     }
     if (auto problem = long_key::find_damaged_levels(transaction_, trees)) report_.add(*std::move(problem));
+    for (const Tree& tree : trees) report_.rows_of_format_1 += long_key::count_old_forms(transaction_, tree);
+  }
+
+  void check_format() {
+    report_.rows_of_format_1 += tree_rows_seen_;
+    const auto is_marked = format_upgrade::is_marked(transaction_, partition_.store());
+    if (!is_marked) report_.add("format: " + is_marked.error().reason);
+    if (is_marked && *is_marked && report_.rows_of_format_1 > 0) {
+      report_.add(
+          fmt::format("format: {} rows of format 1, though it says that there are none", report_.rows_of_format_1));
+    }
   }
 
   void check_counters() {

@@ -12,11 +12,13 @@
 #include "base/read_failure.h"
 #include "base/unix_time.h"
 #include "storage/document/expiry_schedule.h"
+#include "storage/lmdb/store_preparation.h"
 #include "storage/logs/version_log.h"
 #include "storage/partition/document_observer.h"
 #include "storage/partition/document_writer.h"
 #include "storage/partition/unfed_changes.h"
 #include "storage/partition/unique_keys.h"
+#include "storage/upgrade/format_upgrade.h"
 
 namespace octavo::storage {
 namespace {
@@ -136,20 +138,77 @@ void PhysicalPartition::drop_tombstones(std::vector<Tombstone> tombstones,
   });
 }
 
-Expected<void> PhysicalPartition::drop_replaced(const std::function<bool()>& stopped) {
+Expected<bool> PhysicalPartition::run_part_and_wait(
+    std::move_only_function<Expected<bool>(WriteTransaction&, Tree meta)> part) {
+  // Shared: it is used until the call that keeps it returns, perhaps after this thread has the result.
+  const auto promise = std::make_shared<std::promise<Expected<bool>>>();
+  auto done = promise->get_future();
+  run_part(std::move(part), [promise](Expected<bool> more) { promise->set_value(std::move(more)); });
+  return done.get();
+}
+
+Expected<void> PhysicalPartition::drop_replaced(const StorePreparation& preparation) {
   constexpr std::size_t rows_per_group = 100;
-  while (!stopped()) {
-    // Shared: it is used until the call that keeps it returns, perhaps after this thread has the result.
-    const auto promise = std::make_shared<std::promise<Expected<bool>>>();
-    auto done = promise->get_future();
-    run_part(
-        [this](WriteTransaction& transaction, Tree) {
-          const Tree log = store_->tree(static_cast<std::size_t>(PartitionTree::replaced));
-          return replaced_log::erase_oldest(transaction, log, rows_per_group);
-        },
-        [promise](Expected<bool> more) { promise->set_value(std::move(more)); });
-    OCTAVO_TRY(const bool more, done.get());
+  while (!preparation.is_stopped()) {
+    OCTAVO_TRY(const bool more, run_part_and_wait([this](WriteTransaction& transaction, Tree) {
+                 const Tree log = store_->tree(static_cast<std::size_t>(PartitionTree::replaced));
+                 return replaced_log::erase_oldest(transaction, log, rows_per_group);
+               }));
     if (!more) break;
+  }
+  return {};
+}
+
+Expected<void> PhysicalPartition::upgrade_rows(StorePreparation& preparation) {
+  try {
+    return upgrade_in_steps(preparation);
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  } catch (const ReadFailure& failure) {
+    return std::unexpected(copy_when_memory_suffices(failure.error()));
+  }
+}
+
+// Old rows are looked for outside the groups of writes, which only write them again: so most of the work holds up no
+// other writes. Nothing is written without old rows, but the mark.
+Expected<void> PhysicalPartition::upgrade_in_steps(StorePreparation& preparation) {
+  constexpr std::size_t rows_per_group = 1024;
+  constexpr std::size_t row_bytes = 40;
+  format_upgrade::Walk walk(*store_);
+  bool has_logical_rows = false;
+  {
+    OCTAVO_TRY(const ReadTransaction transaction, store_->read());
+    OCTAVO_TRY(const bool is_marked, format_upgrade::is_marked(transaction, *store_));
+    if (is_marked) return {};
+    preparation.expect_rows(walk.rows_expected(transaction));
+    Cursor cursor(transaction, store_->tree(static_cast<std::size_t>(PartitionTree::partitions)));
+    has_logical_rows = cursor.first().has_value();
+  }
+  while (has_logical_rows) {
+    if (preparation.is_stopped()) return {};
+    const auto begun = StorePreparation::Clock::now();
+    OCTAVO_TRY(has_logical_rows, run_part_and_wait([this](WriteTransaction& transaction, Tree) {
+                 return format_upgrade::move_logical_rows(transaction, *store_, rows_per_group);
+               }));
+    preparation.rest(begun, rows_per_group * row_bytes);
+  }
+  while (!preparation.is_stopped()) {
+    const auto begun = StorePreparation::Clock::now();
+    std::optional<format_upgrade::OldRows> rows;
+    {
+      OCTAVO_TRY(const ReadTransaction transaction, store_->read());
+      OCTAVO_TRY(rows, walk.next(transaction));
+    }
+    const bool is_end = !rows.has_value();
+    const auto write = [this, &rows](WriteTransaction& transaction, Tree) -> Expected<bool> {
+      OCTAVO_TRY_VOID(rows ? format_upgrade::rewrite(transaction, *store_, *rows)
+                           : format_upgrade::mark(transaction, *store_));
+      return false;
+    };
+    if (is_end || !rows->keys.empty()) OCTAVO_TRY_VOID(run_part_and_wait(write));
+    if (is_end) break;
+    preparation.note_rows(walk.rows_read());
+    preparation.rest(begun, rows->bytes);
   }
   return {};
 }

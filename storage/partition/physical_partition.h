@@ -29,6 +29,7 @@ namespace octavo::storage {
 
 class DocumentObserver;
 class DocumentWriter;
+class StorePreparation;
 class UnfedChanges;
 class UniqueKeys;
 class WriteSuccessor;
@@ -103,7 +104,10 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   /// How many replaced revisions are kept from now on; none at first.
   void set_replaced_limits(const ReplacedLimits& limits) { replaced_.store(limits, std::memory_order_relaxed); }
   /// Removes all replaced revisions, in several groups of writes. Blocks until they are gone or `stopped` is true.
-  Expected<void> drop_replaced(const std::function<bool()>& stopped);
+  Expected<void> drop_replaced(const StorePreparation& preparation);
+  /// Gives rows of format 1 the present form (format_upgrade), in many small groups of writes. Blocks until none is
+  /// left or `preparation` is stopped. Costs one row if there are known to be none.
+  Expected<void> upgrade_rows(StorePreparation& preparation);
   /// Removes logged versions older than `before_s` (Unix time), at most `rows_max`. True: there may be more.
   void trim_versions(std::int64_t before_s, std::size_t rows_max, std::move_only_function<void(Expected<bool>)> done);
   /// Must be called before the first write.
@@ -194,6 +198,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   Expiry expiry() const;
   void run_part(std::move_only_function<Expected<bool>(WriteTransaction&, Tree meta)> part,
                 std::move_only_function<void(Expected<bool>)> done);
+  Expected<bool> run_part_and_wait(std::move_only_function<Expected<bool>(WriteTransaction&, Tree meta)> part);
+  Expected<void> upgrade_in_steps(StorePreparation& preparation);
   /// Admits and queues it, or completes it with the error.
   void enqueue(Job job) noexcept;
   /// Counts a request before it is queued. Errors: overloaded: too much is waiting; not_found: retired.

@@ -11,9 +11,17 @@
 #include "storage/document/history.h"
 #include "storage/document/logical_rows.h"
 #include "storage/lmdb/long_key_tree.h"
+#include "storage/upgrade/format_upgrade.h"
 #include "support/partition_fixture.h"
 
 namespace octavo::tests {
+
+/// Lets the partition say no longer that it has no rows of format 1.
+inline Expected<void> erase_format_mark(PartitionFixture& fixture, storage::WriteTransaction& transaction) {
+  const auto meta = static_cast<std::size_t>(storage::PartitionTree::meta);
+  OCTAVO_TRY_VOID(transaction.erase(fixture.partition().store().tree(meta), storage::format_upgrade::mark_key));
+  return {};
+}
 
 /// Puts the record of a deleted document where a data folder of format 1 has it.
 inline void move_to_documents(PartitionFixture& fixture, std::string_view id) {
@@ -21,6 +29,7 @@ inline void move_to_documents(PartitionFixture& fixture, std::string_view id) {
   storage::Store& store = fixture.partition().store();
   const auto tree = [&](PartitionTree name) { return store.tree(static_cast<std::size_t>(name)); };
   const auto moved = store.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(erase_format_mark(fixture, transaction));
     OCTAVO_TRY(const auto stored, storage::long_key::get(transaction, tree(PartitionTree::tombstones), id));
     if (!stored) return fail(ErrorCode::not_found, "the document is not deleted");
     const std::string record(*stored);
@@ -72,6 +81,7 @@ inline void store_as_format_1(PartitionFixture& fixture, std::string_view id) {
   storage::Store& store = fixture.partition().store();
   const auto tree = [&](PartitionTree name) { return store.tree(static_cast<std::size_t>(name)); };
   const auto changed = store.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(erase_format_mark(fixture, transaction));
     OCTAVO_TRY(const auto row, storage::find_document_row(transaction, store, id));
     if (!row) return fail(ErrorCode::not_found, "there is no such document");
     const std::string stored(row->record);
@@ -95,6 +105,7 @@ inline void store_logical_as_format_1(PartitionFixture& fixture, std::string_vie
   storage::Store& store = fixture.partition().store();
   const auto tree = [&](PartitionTree name) { return store.tree(static_cast<std::size_t>(name)); };
   const auto changed = store.write(0, [&](storage::WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(erase_format_mark(fixture, transaction));
     const storage::logical_rows::Trees trees{tree(PartitionTree::logical), tree(PartitionTree::feed),
                                              tree(PartitionTree::partitions)};
     OCTAVO_TRY(const auto statistics, storage::logical_rows::statistics(transaction, trees, partition_key));

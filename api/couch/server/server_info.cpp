@@ -148,10 +148,11 @@ void append_task(std::string& out, const query::ActiveTask& task) {
   out += '}';
 }
 
-std::string_view phase_of(std::optional<storage::StoreCompaction::Stage> stage) {
+std::string_view phase_of(const storage::CompactionQueue::Progress& compaction) {
   using Stage = storage::StoreCompaction::Stage;
-  if (!stage) return "merging";
-  switch (*stage) {
+  if (compaction.is_preparing) return "preparing";
+  if (!compaction.stage) return "merging";
+  switch (*compaction.stage) {
     case Stage::copying:
       return "copying";
     case Stage::catching_up:
@@ -168,9 +169,9 @@ query::ActiveTask task_of(const storage::CompactionQueue::Progress& compaction) 
   task.type = compaction.design_document.empty() ? "database_compaction" : "view_compaction";
   task.database = compaction.database;
   task.design_document = compaction.design_document;
-  task.phase = phase_of(compaction.stage);
-  task.changes_done = compaction.rows_copied;
-  task.total_changes = std::max(compaction.rows_expected, compaction.rows_copied);
+  task.phase = phase_of(compaction);
+  task.changes_done = compaction.rows_done;
+  task.total_changes = std::max(compaction.rows_expected, compaction.rows_done);
   task.started_on = std::chrono::system_clock::to_time_t(compaction.started);
   task.updated_on = unix_now_s();
   return task;

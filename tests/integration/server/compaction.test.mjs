@@ -58,7 +58,7 @@ describe('compaction', () => {
     assert.ok(tasks.length > 0, 'the compaction is shown');
     for (const task of tasks) {
       assert.equal(task.type, 'database_compaction');
-      assert.ok(['copying', 'catching up', 'switching'].includes(task.phase), task.phase);
+      assert.ok(['preparing', 'copying', 'catching up', 'switching'].includes(task.phase), task.phase);
       assert.ok(task.changes_done <= task.total_changes && task.progress <= 100, JSON.stringify(task));
     }
     assert.deepEqual(expectStatus(await server.get('/_active_tasks'), 200).filter(({ database }) => database === db), []);

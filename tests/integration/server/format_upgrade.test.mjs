@@ -21,6 +21,13 @@ function unpack(t, format) {
 
 const check = (folder) => execFileSync(binary, ['check', '--data-dir', folder], { encoding: 'utf8', stdio: 'pipe', env: {} });
 
+/// How many rows of physical partitions are still in the form of format 1.
+function oldRows(folder) {
+  const report = check(folder);
+  assert.match(report, /sound/);
+  return Number(report.match(/^(\d+) rows are in data format 1/m)?.[1] ?? 0);
+}
+
 async function compareReplies(server, format) {
   const expected = JSON.parse(zlib.gunzipSync(fs.readFileSync(path.join(fixtures, `format-${format}.json.gz`))));
   const answers = await replies(server);
@@ -39,15 +46,41 @@ async function compact(server) {
 
 for (const format of [1]) {
   describe(`a data folder of format ${format}`, () => {
-    test('is sound, and answers as before, also after a compaction', async (t) => {
+    test('is sound, and answers as before, also after a compaction, which leaves no row of it', async (t) => {
       const dataDir = unpack(t, format);
-      assert.match(check(dataDir), /sound/);
+      assert.ok(oldRows(dataDir) > 500);
       const server = await Server.startFor(t, { dataDir });
       await compareReplies(server, format);
       await compact(server);
       await compareReplies(server, format);
       await server.stop({ keepFolder: true });
-      assert.match(check(dataDir), /sound/);
+      assert.equal(oldRows(dataDir), 0);
+    });
+
+    test('is compacted as a whole though the server is killed meanwhile', async (t) => {
+      let dataDir = unpack(t, format);
+      let rows = oldRows(dataDir);
+      let parts = 0;
+      for (let kill = 0; kill < 12; kill++) {
+        const server = await Server.startFor(t, { dataDir });
+        for (const db of databases) expectStatus(await server.post(`/${db}/_compact`, {}), 202);
+        await sleep(Math.random() * 40);
+        await server.kill();
+        const left = oldRows(dataDir);
+        assert.ok(left <= rows, `${left} rows of ${rows}`);
+        if (left > 0 && left < rows) ++parts;
+        rows = left;
+        if (rows > 0) continue;
+        dataDir = unpack(t, format);
+        rows = oldRows(dataDir);
+      }
+      t.diagnostic(`${parts} kills left a part of the rows`);
+      const server = await Server.startFor(t, { dataDir });
+      await compareReplies(server, format);
+      await compact(server);
+      await compareReplies(server, format);
+      await server.stop({ keepFolder: true });
+      assert.equal(oldRows(dataDir), 0);
     });
 
     test('survives the end of its first start at any moment', async (t) => {

@@ -157,4 +157,62 @@ TEST_CASE("a compaction is as slow as its pace says") {
   CHECK(asked > 1);
 }
 
+TEST_CASE("a store is prepared before it is compacted, which is shown and stopped as the compaction is") {
+  const auto owner = std::make_shared<const int>(0);
+  SparseStore sparse(10);
+  std::promise<void> begun;
+  std::promise<void> released;
+  auto has_begun = begun.get_future();
+  auto is_released = released.get_future();
+  std::atomic<bool> was_stopped{false};
+  CompactionQueue queue;
+  auto target = target_of(owner, sparse);
+  target.prepare = [&](StorePreparation& preparation) -> Expected<void> {
+    preparation.expect_rows(7);
+    preparation.note_rows(3);
+    begun.set_value();
+    is_released.wait();
+    was_stopped = preparation.is_stopped();
+    return {};
+  };
+  REQUIRE(queue.add({target}));
+  REQUIRE(is_set(has_begun));
+  const auto running = queue.running();
+  REQUIRE(running.has_value());
+  CHECK(running->is_preparing);
+  CHECK_FALSE(running->stage.has_value());
+  CHECK(running->rows_done == 3);
+  CHECK(running->rows_expected == 7);
+  queue.forget(owner.get());
+  released.set_value();
+  queue.stop();
+  CHECK(was_stopped);
+  CHECK(queue.totals().completed == 0);
+  CHECK(queue.totals().failed == 0);
+}
+
+TEST_CASE("a store that could not be prepared is compacted as it is") {
+  const auto owner = std::make_shared<const int>(0);
+  SparseStore sparse(1000);
+  CompactionQueue queue;
+  auto target = target_of(owner, sparse);
+  target.prepare = [](StorePreparation&) -> Expected<void> { return fail(ErrorCode::corrupted, "a row is damaged"); };
+  REQUIRE(queue.add({target}));
+  CHECK(empties_soon(queue));
+  CHECK(queue.totals().completed == 1);
+}
+
+TEST_CASE("a preparation rests while clients write, and not for long once it is stopped") {
+  using Clock = StorePreparation::Clock;
+  const auto rest_of = [](StorePreparation::Options options) {
+    StorePreparation preparation(std::move(options));
+    const auto begun = Clock::now();
+    preparation.rest(begun - std::chrono::milliseconds{40}, 1 << 20);
+    return Clock::now() - begun;
+  };
+  CHECK(rest_of({.is_busy = [] { return true; }}) >= std::chrono::milliseconds{40});
+  CHECK(rest_of({.bytes_per_second = 10 << 20}) >= std::chrono::milliseconds{90});
+  CHECK(rest_of({.stopped = [] { return true; }, .bytes_per_second = 1}) < patiently(std::chrono::seconds{5}));
+}
+
 }  // namespace octavo::storage

@@ -101,6 +101,22 @@ TEST_CASE("a deleted document may be where format 1 left it, and in one tree onl
   CHECK(problem() == "tombstones 'x:a': the document is not deleted");
 }
 
+TEST_CASE("rows of format 1 are counted, and are a problem where there should be none") {
+  PartitionFixture fixture;
+  fill(fixture);
+  const auto report = [&] { return check_partition(fixture.partition(), true).value(); };
+  CHECK(report().rows_of_format_1 == 0);
+  octavo::tests::store_as_format_1(fixture, "x:a");        // the record, and its tree
+  octavo::tests::store_as_format_1(fixture, "y:b");        // the same of a deleted document
+  octavo::tests::store_logical_as_format_1(fixture, "x");  // the statistics, and three changes
+  CHECK(report().problems == std::vector<std::string>{});
+  CHECK(report().rows_of_format_1 == 8);
+  Store& store = fixture.partition().store();
+  REQUIRE(store.write(0, [&](WriteTransaction& transaction) { return format_upgrade::mark(transaction, store); }));
+  CHECK(report().problems ==
+        std::vector<std::string>{"format: 8 rows of format 1, though it says that there are none"});
+}
+
 TEST_CASE("a missing row of each tree is found and named") {
   const auto [tree, key, word] = GENERATE(table<PartitionTree, std::string, std::string>({
       {PartitionTree::documents, "x:a", "feed"},

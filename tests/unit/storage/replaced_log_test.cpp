@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "storage/lmdb/store_preparation.h"
 #include "support/partition_fixture.h"
 #include "support/revisions.h"
 
@@ -135,7 +136,7 @@ TEST_CASE("replaced revisions go when none are wanted any more, and before a com
   partition.partition().set_replaced_limits(generous);
   replace("c");
   REQUIRE(partition.bodies() == 1);
-  REQUIRE(partition.partition().drop_replaced([] { return false; }));
+  REQUIRE(partition.partition().drop_replaced(StorePreparation{}));
   CHECK(partition.bodies() == 0);
 }
 
