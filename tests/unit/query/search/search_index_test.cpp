@@ -355,6 +355,61 @@ TEST_CASE("purged documents are looked for and removed") {
   CHECK(shop.index->knows_deletions_through() == shop.index->checkpoint());
 }
 
+TEST_CASE("purged documents that are known are removed without a look at the others") {
+  Fixture shop;
+  put_products(shop);
+  const auto since = shop.index->checkpoint();
+  const auto ahead = shop.index->remove_known({.gone = {"mixer"}, .since = since + 1, .purge_count = 2});
+  REQUIRE(ahead);
+  CHECK_FALSE(*ahead);
+  CHECK(shop.index->purge_count() == 0);
+  CHECK(shop.find_sorted("red") == Ids{"mixer", "scales"});
+  const auto removed = shop.index->remove_known({.gone = {"mixer", "never"}, .since = since, .purge_count = 2});
+  REQUIRE(removed);
+  CHECK(*removed);
+  for (const bool reopens : {false, true}) {
+    if (reopens) shop.reopen();
+    CHECK(shop.index->purge_count() == 2);
+    CHECK(shop.index->checkpoint() == since);
+    CHECK(shop.find_sorted("red") == Ids{"scales"});
+    CHECK(shop.run(shop.request("*:*")).total_rows == 2);
+  }
+  // Those that were purged exist again: there is nothing to remove.
+  const auto nothing = shop.index->remove_known({.gone = {}, .since = since, .purge_count = 3});
+  REQUIRE(nothing);
+  CHECK(*nothing);
+  CHECK(shop.index->purge_count() == 3);
+  shop.put("mixer", {Fixture::text("default", "Kenwood mixer green")});
+  shop.apply();
+  CHECK(shop.find_sorted("kenwood OR salter") == Ids{"kettle", "mixer", "scales"});
+}
+
+TEST_CASE("a search of purged documents begins again after others were removed that are known") {
+  Fixture shop;
+  for (int i = 0; i < 25; ++i) shop.put(fmt::format("d{:02}", i), {Fixture::text("default", "red")});
+  shop.apply();
+  std::vector<std::string> asked;
+  const auto is_gone = [&](std::string_view id) -> Expected<bool> {
+    asked.emplace_back(id);
+    return id == "d24";
+  };
+  const auto look = [&](std::uint64_t purge_count) {
+    return shop.index
+        ->remove_purged({.purge_count = purge_count, .dropped_through = 40, .watermark = 50, .is_gone = is_gone}, 10)
+        .value();
+  };
+  CHECK_FALSE(look(1));
+  REQUIRE(shop.index->remove_known({.gone = {"d00"}, .since = shop.index->checkpoint(), .purge_count = 2}).value());
+  asked.clear();
+  CHECK_FALSE(look(3));
+  REQUIRE(asked.size() == 10);
+  CHECK(asked.front() <= "d01");  // Lucene may still have the term of the one that was removed
+  while (!look(3)) {
+  }
+  CHECK(shop.index->purge_count() == 3);
+  CHECK(shop.run(shop.request("red")).total_rows == 23);
+}
+
 TEST_CASE("a search stops at its deadline") {
   Fixture shop;
   for (int i = 0; i < 20'000; ++i) {
