@@ -6,6 +6,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { expectStatus, Server, sleep } from '../integration/harness.mjs';
 import { Disk, readRecording } from './disk.mjs';
+import { Follower, forgetting } from './forgetting.mjs';
 import { clearFaults, firedFaults, library, preload, setFaults } from './file_layer.mjs';
 import { compare, databaseKey, documentKey, History, Replay, versionsKey } from './history.mjs';
 import { Failure, killingTest } from './killing.mjs';
@@ -69,6 +70,47 @@ describe('the comparison', () => {
     assert.deepEqual([...replay.at(2n).state.keys(), replay.at(2n).pending.length], [1]);
     assert.deepEqual([...replay.at(4n).state.keys(), replay.at(4n).pending.length], [a, 1]);
     assert.deepEqual([...replay.at(6n).state.keys(), replay.at(6n).pending.length], [a, b, 0]);
+  });
+});
+
+describe('a database that drops its tombstones', () => {
+  const forgotten = documentKey(forgetting.name, 'a');
+  const gone = { leaves: [{ ...leaf(2, 2), deleted: true, body: {} }] };
+  const there = [databaseKey(forgetting.name), { partitioned: false }];
+  const state = (value) => new Map([there, ...(value ? [[forgotten, value]] : [])]);
+
+  test('may lack a deleted document, and no other, and has none back', () => {
+    for (const seen of [gone, undefined]) assert.deepEqual(compare(state(gone), [], state(seen)), []);
+    assert.match(compare(state(gone), [], state(doc(1))).join(), /acknowledged .* found/);
+    assert.match(compare(state(doc(1)), [], state()).join(), /acknowledged .* found nothing/);
+    assert.match(compare(map({ [a]: gone }), [], map({})).join(), /acknowledged .* found nothing/);
+  });
+  test('may begin a document again at the first generation or after the tombstone', () => {
+    const again = { leaves: [{ ...leaf(3), rev: undefined, generation: undefined }] };
+    const pending = [{ name: 'put', atomic: false, effects: new Map([[forgotten, again]]) }];
+    for (const generation of [1, 3]) {
+      assert.deepEqual(compare(state(gone), pending, state({ leaves: [leaf(3, generation)] })), []);
+    }
+    assert.equal(compare(state(gone), pending, state({ leaves: [leaf(4)] })).length, 1);
+  });
+  test('must tell a follower of each deletion, or to begin again', async () => {
+    const row = (id, deleted) => ({ id, seq: '1-x', changes: [{ rev: '1-x' }], ...(deleted && { deleted }) });
+    const replies = [];
+    const server = { get: async (target) => replies.find(([part]) => target.includes(part))[1].shift() };
+    const feed = (...results) => ({ status: 200, body: { results, last_seq: '9-x', pending: 0 } });
+    const follower = new Follower({ seed: 1, server }, 0);
+    const problemsWith = (changes, ids) => {
+      const rows = ids.map((id) => ({ id, value: { rev: '1-x' } }));
+      replies.splice(0, 2, ['_changes', changes], ['_all_docs', [{ status: 200, body: { rows } }]]);
+      return follower.compare();
+    };
+    const refusal = { status: 400, text: '', body: { error: 'tombstones_gone' } };
+    assert.deepEqual(await problemsWith([feed(row('a'), row('b'))], ['a', 'b']), []);
+    assert.deepEqual(await problemsWith([feed(row('a', true))], ['b']), []);
+    assert.match((await problemsWith([feed()], [])).join(), /was not told that b was deleted/);
+    assert.match((await problemsWith([feed()], ['b', 'c'])).join(), /c at undefined/);
+    assert.deepEqual(await problemsWith([refusal, feed(row('c'))], ['c']), []);
+    assert.equal(follower.takeRestarts(), 1);
   });
 });
 

@@ -1,5 +1,5 @@
 // What all clients of the crash test have in common: they ask, and put down in the History what they asked for.
-import { databaseKey, documentKey, indexKey, winnerOf } from './history.mjs';
+import { databaseKey, documentKey, forgettingDatabase, generation, indexKey, winnerOf } from './history.mjs';
 import { Random } from '../support/random.mjs';
 
 /// Longer than any folder lives.
@@ -26,9 +26,10 @@ export class Client {
   value = (key) => this.world.history.state.get(key);
   run = (what, options) => this.world.history.run(this.name, `${this.name} ${what}`, options);
 
-  createDatabase({ name, partitioned, q, versions = false }) {
+  createDatabase({ name, partitioned, q, versions = false, retention }) {
     // Nothing ends so soon, but when it would is kept beside the documents, and must agree with them.
-    const query = `q=${q}${partitioned ? '&partitioned=true&ttl=86400' : ''}${versions ? `&all_versions=${VERSIONS_KEPT_S}` : ''}`;
+    const query = `q=${q}${partitioned ? '&partitioned=true&ttl=86400' : ''}${versions ? `&all_versions=${VERSIONS_KEPT_S}` : ''}` +
+      `${retention ? `&tombstone_retention=${retention}` : ''}`;
     return this.run(`creates ${name}`, {
       effects: new Map([[databaseKey(name), { partitioned, versions }]]),
       send: () => this.server.put(`/${name}?${query}`),
@@ -90,12 +91,13 @@ export class Client {
     const leaves = this.value(key)?.leaves ?? [];
     const parent = leaves.length > 0 ? winnerOf(leaves) : undefined;
     const body = deleted ? {} : this.body();
-    const leaf = { rev: undefined, generation: (parent?.generation ?? 0) + 1, deleted, body };
+    const isUnsure = database === forgettingDatabase && parent?.deleted;
+    const leaf = { rev: undefined, generation: isUnsure ? undefined : (parent?.generation ?? 0) + 1, deleted, body };
     const sent = { _id: id, ...body };
     if (parent && !parent.deleted) sent._rev = parent.rev;
     if (deleted) sent._deleted = true;
     const others = leaves.filter((other) => other !== parent);
-    return { key, sent, with: (rev) => ({ leaves: [...others, { ...leaf, rev }] }) };
+    return { key, sent, with: (rev) => ({ leaves: [...others, rev ? { ...leaf, rev, generation: generation(rev) } : leaf] }) };
   }
   isLive(database, id) {
     const leaves = this.value(documentKey(database, id))?.leaves;

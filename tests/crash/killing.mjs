@@ -78,12 +78,15 @@ async function cycle(folder, random, totals) {
   }
   const look = async () => {
     await server.relaunch();
-    return observe(server, random);
+    const [observed, missed] = [await observe(server, random), await world.missedByFollowers(server)];
+    observed.problems.push(...missed);
+    return observed;
   };
   // Not to start, or not to answer, is a loss too.
   const { seen, problems } = await look().catch(async (error) => ({ seen: new Map(), problems: [await server.explain(error)] }));
   problems.push(...compare(history.state, pending, seen));
   totals.registers += history.state.size;
+  totals.gone += world.restartsOfFollowers();
   if (problems.length > 0) throw new Failure(problems.slice(0, 20).join('\n'));
   history.adopt(seen);
 }
@@ -91,7 +94,7 @@ async function cycle(folder, random, totals) {
 /// Throws a Failure that names the seed and the folder, which then stays. Two folders are on their way at once, as much of
 /// a cycle is waiting for the disk. `tamper(dataDir)` is called after each kill: to see that damage is noticed.
 export async function killingTest({ cycles, seed, parent = os.tmpdir(), report = () => {}, tamper }) {
-  const totals = { cycles: 0, folders: 0, kills: 0, acknowledged: 0, pending: 0, registers: 0 };
+  const totals = { cycles: 0, folders: 0, kills: 0, acknowledged: 0, pending: 0, registers: 0, gone: 0 };
   const start = Date.now();
   let begun = 0;
   const workThroughFolder = async (number) => {
@@ -128,9 +131,9 @@ export async function killingTest({ cycles, seed, parent = os.tmpdir(), report =
   return { ...totals, seconds: (Date.now() - start) / 1000 };
 }
 
-export const summary = ({ cycles, folders, kills, acknowledged, pending, registers, seconds }) =>
+export const summary = ({ cycles, folders, kills, acknowledged, pending, registers, gone, seconds }) =>
   `${cycles} cycles in ${folders} folders, ${kills} kills, ${acknowledged} acknowledged writes, ${pending} in flight at a ` +
-  `kill, ${registers} values compared, ${seconds.toFixed(0)} s`;
+  `kill, ${registers} values compared, ${gone} times a follower began again, ${seconds.toFixed(0)} s`;
 
 if (process.argv[1]?.endsWith('killing.mjs')) {
   const text = { type: 'string' };

@@ -32,7 +32,7 @@ const serverArguments = ['--log-access=false', '--storage-map-bytes-initial=256K
 /// fast as memory, then it is slow: so what readers see before it is certain gets its turn.
 async function record({ seed, folder, seconds, durability }) {
   const history = new History();
-  const world = new World({ seed, history, documentClients: 12, databaseClients: 2, indexClients: 1 });
+  const world = new World({ seed, history, documentClients: 12, databaseClients: 2, indexClients: 1, forgettingClients: 0 });
   const root = path.join(folder, 'disk');
   fs.mkdirSync(root);
   const logs = [];

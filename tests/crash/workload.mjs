@@ -3,6 +3,7 @@
 import { compareOwnRows, designDocuments, ownRows } from './functions.mjs';
 import { Client, expected, Refused } from './client.mjs';
 import { ContainerClient, createContainer } from './container_client.mjs';
+import { Follower, forgetting, ForgettingClient } from './forgetting.mjs';
 import { databaseKey, documentKey, indexKey, localKey, winnerOf } from './history.mjs';
 
 /// The databases that live as long as the folder.
@@ -20,6 +21,7 @@ const lastingIndexes = [
   { database: 'parted-1', fields: ['b', 'a'], partitioned: false },
   { database: 'parted-2', fields: ['c'], partitioned: true },
   { database: 'parted-2', fields: ['a'], partitioned: false },
+  { database: forgetting.name, fields: ['a'] },
 ];
 
 const DOCUMENTS_PER_CLIENT = 24;
@@ -208,7 +210,7 @@ class IndexClient extends Client {
 
   step() {
     const { random } = this;
-    const database = random.pick(lasting);
+    const database = random.pick(this.world.databases);
     const ddoc = random.pick(this.ddocs);
     if (random.chance(0.2)) return this.toggleFunctions(database);
     if (random.chance(0.1)) return this.split(database);
@@ -248,14 +250,18 @@ export class World {
   #nonce = 0;
   #running = false;
 
-  constructor({ seed, history, documentClients = 24, databaseClients = 3, indexClients = 2, containerClients = 4 }) {
+  constructor({ seed, history, documentClients = 24, databaseClients = 3, indexClients = 2, containerClients = 4, forgettingClients = 3 }) {
     this.seed = seed;
     this.history = history;
+    this.databases = forgettingClients > 0 ? [...lasting, forgetting] : lasting;
+    this.followers = Array.from({ length: Math.min(forgettingClients, 2) }, (_, n) => new Follower(this, n));
     this.clients = [
       ...Array.from({ length: documentClients }, (_, n) => new DocumentClient(this, n, lasting[n % lasting.length])),
       ...Array.from({ length: databaseClients }, (_, n) => new DatabaseClient(this, n)),
       ...Array.from({ length: indexClients }, (_, n) => new IndexClient(this, n)),
       ...Array.from({ length: containerClients }, (_, n) => new ContainerClient(this, n)),
+      ...Array.from({ length: forgettingClients }, (_, n) => new ForgettingClient(this, n)),
+      ...this.followers,
     ];
   }
   nextNonce = () => ++this.#nonce;
@@ -264,16 +270,28 @@ export class World {
   async furnish(server) {
     this.server = server;
     const founder = new Client(this, 'founder');
-    for (const database of lasting) await founder.createDatabase(database);
+    for (const database of this.databases) await founder.createDatabase(database);
     await createContainer(founder);
     for (const [n, index] of lastingIndexes.entries()) {
+      if (!this.databases.some(({ name }) => name === index.database)) continue;
       await founder.createIndex({ partitioned: false, ...index, ddoc: `lasting-${n}`, name: `lasting-${n}` });
     }
-    for (const database of lasting) {
+    for (const database of this.databases) {
       for (const [id, document] of Object.entries(designDocuments(database))) {
         expected(await server.put(`/${database.name}/${id}`, document), 201);
       }
     }
+  }
+
+  /// What followers of the database that drops tombstones have missed. To be called while nobody writes.
+  async missedByFollowers(server) {
+    this.server = server;
+    return (await Promise.all(this.followers.map((follower) => follower.compare()))).flat();
+  }
+
+  /// How often followers began again since the last call.
+  restartsOfFollowers() {
+    return this.followers.reduce((count, follower) => count + follower.takeRestarts(), 0);
   }
 
   /// Lets all clients write until stop() or until the server is gone. Throws when it refuses something it must not.
