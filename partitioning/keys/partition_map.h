@@ -22,7 +22,7 @@ namespace octavo::partitioning {
 /// split and is in no range. A stored id therefore never refers to another partition.
 class PartitionMap {
  public:
-  /// `partitions`: by partition id; null if there is none (any more).
+  /// `partitions`: by partition id; null if the partition does not exist (any more).
   explicit PartitionMap(std::vector<storage::PartitionMapEntry> ranges,
                         std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions = {});
   /// `count` equal ranges over the whole hash space.

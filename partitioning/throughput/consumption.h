@@ -39,7 +39,7 @@ class Consumption {
   /// to retry.
   Expected<void> admit(std::span<const std::size_t> partition_ids) const;
   Expected<void> admit(std::size_t partition_id) const { return admit(std::span(&partition_id, 1)); }
-  /// `partition_key`: empty if there is none, or if there are many.
+  /// `partition_key`: empty if the request has no key, or many.
   void spend(std::size_t partition_id, std::string_view partition_key, RequestUnits units) noexcept;
   /// Divides `units` evenly.
   void spend(std::span<const std::size_t> partition_ids, RequestUnits units) noexcept;

@@ -16,8 +16,8 @@ struct ActiveTask {
   std::string id;    ///< unique in this run of the server (CouchDB shows a process id there: `pid`)
   std::string type;  ///< "indexer"
   std::string database;
-  std::string design_document;  ///< `_design/…`; empty if there is none
-  std::string index;            ///< name of the index; empty if there is none
+  std::string design_document;  ///< `_design/…`; empty if the index has no design document
+  std::string index;            ///< name of the index; may be empty
   std::string phase;            ///< present step: "scan", "sort", "catch up", "drop"
   std::uint64_t changes_done = 0;
   std::uint64_t total_changes = 0;  ///< an estimate while documents are being written

@@ -62,7 +62,7 @@ Expected<bool> catch_up_with_deletions(partitioning::Database& database, FeedCon
     OCTAVO_TRY(const auto document, snapshots.at(database.locate_document(map, id)).find_stored(id));
     return !document || document->deleted;
   };
-  // Nobody knows the ids of dropped tombstones.
+  // The ids of dropped tombstones are not known.
   bool all_known = consumer.knows_deletions_through() >= hidden.dropped_through;
   for (const auto& [partition_id, snapshot] : snapshots) {
     if (!all_known) break;

@@ -30,7 +30,7 @@ class ParallelWork {
                FunctionRef<bool()> enough)
       : count_(count), stopping_(stopping), work_(work), enough_(enough), done_(count) {}
 
-  /// Runs one piece; false if there is none left. The caller's functions live as long as pieces are taken.
+  /// Runs one piece; false if no piece is left. The caller's functions live as long as pieces are taken.
   bool take_piece() {
     std::size_t begin = 0;
     std::size_t end = 0;

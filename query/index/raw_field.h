@@ -10,7 +10,7 @@
 /// wrong piece of it or nothing, but never reads outside it. Linear in the text; allocates only for names with escapes.
 namespace octavo::query {
 
-/// Raw text of the value at `path`; empty if there is none.
+/// Raw text of the value at `path`; empty if the path does not exist.
 std::string_view find_raw_field(std::string_view json, const FieldPath& path);
 
 /// The position after the value that starts at `at`.

@@ -14,7 +14,7 @@ namespace octavo::query {
 /// immutable. Values are copied as text, so numbers keep their spelling.
 class Projection {
  public:
-  /// Raw JSON text of the value at a path; empty when there is none.
+  /// Raw JSON text of the value at a path; empty if the path does not exist.
   using FieldText = FunctionRef<std::string_view(std::size_t field, const FieldPath& path)>;
 
   Projection() = default;

@@ -264,7 +264,7 @@ bool holds(const SelectorNode& node, const Operand& operand, MatchBudget& budget
   return false;
 }
 
-/// The operand of a comparison, or why there is none.
+/// The operand of a comparison, or why it is missing.
 struct Found {
   FieldLookup::Outcome outcome = FieldLookup::Outcome::bad_path;
   Operand operand;

@@ -63,7 +63,7 @@ bool is_element_operator(Operator op) {
   return op == Operator::element_match || op == Operator::all_match || op == Operator::key_map_match;
 }
 
-/// The operator that is true exactly where `op` is false, for fields that exist; nullopt if there is none.
+/// The operator that is true exactly where `op` is false, for fields that exist; nullopt if `op` has no opposite.
 std::optional<Operator> opposite(Operator op) {
   switch (op) {
     case Operator::less:

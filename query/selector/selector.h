@@ -150,7 +150,7 @@ class Selector {
 };
 
 /// CouchDB's short name (`"error"` in its reply) for an error of `Selector::parse`: `bad_arg`, `invalid_operator`,
-/// `invalid_selector`, … ; `bad_request` if there is none.
+/// `invalid_selector`, … ; `bad_request` if CouchDB has no name for it.
 std::string_view mango_error_name(const Error& error);
 
 }  // namespace octavo::query

@@ -36,7 +36,7 @@ class Leap {
                              LeapState& state, std::function<bool()> is_over);
 
   /// `id`: of the walked entry. Returns the lowest id from there on that the other values may have: the same id, whose
-  /// document must then be loaded, or a higher one, to which the walk can leap. nullopt: there is none. Counts the keys
+  /// document must then be loaded, or a higher one, to which the walk can leap. nullopt: no id is left. Counts the keys
   /// it examines in `keys_examined`.
   std::optional<std::string> next(std::string_view id, std::uint64_t& keys_examined);
   bool is_over() const { return is_over_(); }

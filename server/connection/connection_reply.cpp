@@ -265,7 +265,7 @@ void Connection::count(const api::Reply& reply) {
 void Connection::log(const api::Reply& reply, std::uint64_t body_bytes) {
   auto* const access_log = thread_.access_log();
   if (!access_log) return;
-  // Containers and load balancers ask every few seconds, which nobody wants to read as long as all is well.
+  // Containers and load balancers ask every few seconds; lines about good replies to them would hide others.
   if (reply.status == 200 && (request_.target == "/_up" || request_.target == "/_ready")) return;
   const auto duration = std::chrono::steady_clock::now() - started_;
   access_log->add({.request_id = request_.request_id,

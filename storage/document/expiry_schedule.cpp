@@ -60,14 +60,14 @@ bool goes_on(const std::optional<Extent>& stored, const TimeToLive& rule, Sequen
   return stored && stored->rule == rule.identity() && stored->last == last_sequence;
 }
 
-/// Replaces the stored extent. An empty partition has no documents to read.
-Extent made_anew(const std::optional<Extent>& stored, const TimeToLive& rule, Sequence last_sequence) {
+/// The extent that replaces the stored one. An empty partition has no documents to read.
+Extent fresh_extent(const std::optional<Extent>& stored, const TimeToLive& rule, Sequence last_sequence) {
   const bool nothing_yet = !stored && last_sequence == 0;
   return Extent{rule.identity(), last_sequence, nothing_yet ? Stage::whole : Stage::clearing, {}};
 }
 
 Extent extent_after(std::optional<Extent> stored, const TimeToLive& rule, Sequence last_sequence) {
-  return goes_on(stored, rule, last_sequence) ? *std::move(stored) : made_anew(stored, rule, last_sequence);
+  return goes_on(stored, rule, last_sequence) ? *std::move(stored) : fresh_extent(stored, rule, last_sequence);
 }
 
 std::string row_key(std::int64_t expiration_s, Sequence sequence) {
@@ -158,7 +158,7 @@ Expected<void> ExpirySchedule::begin_group(WriteTransaction& transaction, Tree m
                                            Sequence last_sequence) {
   OCTAVO_TRY(const auto stored, read_extent(transaction, meta));
   if (goes_on(stored, rule, last_sequence)) return {};
-  return write_extent(transaction, meta, made_anew(stored, rule, last_sequence));
+  return write_extent(transaction, meta, fresh_extent(stored, rule, last_sequence));
 }
 
 Expected<void> ExpirySchedule::end_group(WriteTransaction& transaction, Tree meta, Sequence last_sequence) {

@@ -34,8 +34,8 @@ struct CloudantPermissions {
 struct SecurityObject {
   SecurityList admins;
   SecurityList members;
-  /// Cloudant's permissions by user name; those of `nobody` are everyone's. If present, an empty list of members admits
-  /// nobody.
+  /// Cloudant's permissions by user name; everyone has those of `nobody`. If they are present, an empty list of members
+  /// admits no user.
   std::optional<std::map<std::string, CloudantPermissions, std::less<>>> cloudant = std::nullopt;
 
   bool is_admin(const UserContext& user) const {

@@ -37,7 +37,7 @@ bool is_own_document(const UserContext& user, std::string_view id) {
   return !user.name.empty() && name_in_id(id) == user.name;
 }
 
-/// The stored document; nullopt if there is none or it is deleted.
+/// The stored document; nullopt if it does not exist or is deleted.
 Expected<std::optional<json::object>> stored_document(const partitioning::Database& database, std::string_view id) {
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
   OCTAVO_TRY(const auto document, snapshot.find(id));

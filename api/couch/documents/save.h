@@ -22,7 +22,7 @@ Expected<storage::DocumentWrite> make_write(std::string id, ParsedDocument docum
 
 /// The checks and changes before a document may be written: only admins of the database may write design documents,
 /// which must not define more indexes than the database can have; `_users` has its own rules, and passwords are hashed;
-/// `_replicator` takes no replications, which nobody would carry out.
+/// `_replicator` takes no replications, because the server would not carry them out.
 /// Does nothing, and does not suspend, for ordinary documents. `allowance` belongs to the whole request and is empty
 /// before its first write.
 Task<Expected<void>> prepare_write(Call& call, storage::DocumentWrite& write,

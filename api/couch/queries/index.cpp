@@ -101,7 +101,7 @@ Task<Expected<Reply>> create_index(Call& call) {
   co_return design_document_conflict();
 }
 
-/// Removes one index of a design document, or all if there is no name. Error not_found if there is none.
+/// Removes one index of a design document, or all without a name. Error: not_found if the index does not exist.
 Task<Expected<void>> remove_index(partitioning::Database& database, std::string id, std::optional<std::string> name,
                                   query::IndexType type) {
   for (int attempt = 0; attempt < attempts_max; ++attempt) {

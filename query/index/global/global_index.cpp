@@ -61,7 +61,7 @@ Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
   empty_ = !exists;
   if (!opened && opened.error().code == ErrorCode::corrupted) {
     // Everything in an index can be derived from the documents.
-    spdlog::error("{}: the index is built anew", opened.error().reason);
+    spdlog::error("{}: the index is built again", opened.error().reason);
     opened = store_.create_again();
     empty_ = true;
   }
@@ -70,7 +70,7 @@ Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
   OCTAVO_TRY(const auto stored, state(transaction));
   if (!stored || !stored->is_ready()) return {};
   if (stored->checkpoint > last_sequence) {
-    spdlog::warn("index {} of {} knows changes that the database has lost: it is built anew", definition_->name,
+    spdlog::warn("index {} of {} knows changes that the database has lost: it is built again", definition_->name,
                  options_.folder.parent_path().string());
     return {};
   }

@@ -65,7 +65,7 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   /// Sets the indexes that the partition must have. Returns at once; the work is done in the writer's queue, and
   /// `changed` is called on its thread then, and whenever an index becomes ready.
   void reconcile(std::vector<IndexDefinitionPtr> wanted, std::function<void()> changed);
-  /// Continues work that an error (a full disk) has stopped. If there is none, one atomic load.
+  /// Continues work that an error (a full disk) has stopped. Costs one atomic load if no work was stopped.
   void resume();
   /// The indexes as of the last commit. nullptr before the first reconcile().
   std::shared_ptr<const Indexes> indexes() const;

@@ -14,7 +14,8 @@ struct Thrown {
   unsigned line = 0, column = 0;  ///< counted from 1 and from 0; line 0: unknown
 };
 
-/// Takes the pending exception; an empty text if there is none. The first form stores the thrown value in `value`.
+/// Takes the pending exception; an empty text if no exception is pending. The first form stores the thrown value in
+/// `value`.
 Thrown take_exception(JSContext* context, JS::MutableHandleValue value);
 Thrown take_exception(JSContext* context);
 

@@ -64,7 +64,7 @@ std::string_view symbol_name(Symbol symbol) {
   return "";
 }
 
-// The number of bytes of the white space character at `at`; 0 if there is none.
+// The number of bytes of the white space character at `at`; 0 if the character is not white space.
 std::size_t space_at(std::string_view text, std::size_t at) {
   const char c = text[at];
   if (c == ' ' || c == '\t' || c == '\n' || c == '\r') return 1;

@@ -170,9 +170,9 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
       }
       if (looks_for_resume_key_) {
         looked_for_resume_key_ = true;
-        begin_anew(false);
+        restart_walk(false);
       } else if (has_lost_resume_key()) {
-        begin_anew(true);
+        restart_walk(true);
       } else {
         scanned_ = true;
       }
@@ -186,7 +186,7 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
 
 // Begins another walk: to search for the last row of the previous page, for the rows that follow it, or by another
 // plan.
-void SqlExecution::Implementation::begin_anew(bool looks_for_resume_key) {
+void SqlExecution::Implementation::restart_walk(bool looks_for_resume_key) {
   looks_for_resume_key_ = looks_for_resume_key;
   finished_ = false;
   walk_.restart();

@@ -63,7 +63,7 @@ class SqlExecution::Implementation {
   std::uint64_t rows_left() const;
   void prepare_collection();
   bool keeps_all_groups() const;
-  void begin_anew(bool looks_for_resume_key);
+  void restart_walk(bool looks_for_resume_key);
   void go_to_start(const Continuation& continuation);
   void resume_behind_entry(std::string_view entry, std::span<const std::uint64_t> positions);
 

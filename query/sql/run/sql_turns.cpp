@@ -92,7 +92,7 @@ void SqlExecution::Implementation::leave_walk() {
   }
   if (reads_in_runs_) left_start_ = start_after_runs(0);
   reads_in_runs_ = false;
-  begin_anew(looks_for_resume_key_);
+  restart_walk(looks_for_resume_key_);
 }
 
 // The sorted rows do not fit into memory: the walk continues to its end at any cost.
@@ -107,7 +107,7 @@ void SqlExecution::Implementation::return_to_walk() {
     has_resume_key_ = false;
     resume_key_.clear();
   }
-  begin_anew(looks_for_resume_key_);
+  restart_walk(looks_for_resume_key_);
   if (mode_ == Mode::streaming) walk_.position = left_position_;
 }
 
