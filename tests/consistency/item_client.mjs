@@ -1,4 +1,4 @@
-// Clients of the Cosmos door on the container behind a database: the same documents, which they call items. Tags are
+// Clients of the Cosmos DB API on the container behind a database: the same documents, which they call items. Tags are
 // revisions, so a register is compared and set by `If-Match`; what has no condition replaces whatever is there.
 import { newRevision } from '../model/dialect/revision.mjs';
 import { Client, VALUES } from './clients.mjs';

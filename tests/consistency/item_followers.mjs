@@ -1,4 +1,4 @@
-// Readers of a container's change feed by the pull model of the Cosmos door, and of the log of all versions by both doors.
+// Readers of a container's change feed by the pull model of the Cosmos DB API, and of the log of all versions by both APIs.
 import { Follower, PollFollower, StreamFollower } from './followers.mjs';
 import { sequenceNumber } from './history.mjs';
 import { Random } from '../support/random.mjs';

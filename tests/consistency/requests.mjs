@@ -4,7 +4,7 @@ import { authorization } from '../integration/cosmos_request.mjs';
 
 const REPLY_TIMEOUT_MS = 60_000;
 
-/// One connection of one client to each door.
+/// One connection of one client to each API.
 export class Connection {
   constructor(server, history) {
     this.server = server;
@@ -13,7 +13,7 @@ export class Connection {
   }
 
   /// Returns { begin, end, status, headers, body }. Without a complete reply: { begin, end: Infinity, lost: true }.
-  /// `hangUpAfterMs`: go away then, whether or not the reply has come. `port`: another door's.
+  /// `hangUpAfterMs`: go away then, whether or not the reply has come. `port`: another API's.
   send(method, path, body, { headers = {}, hangUpAfterMs, port = this.server.port } = {}) {
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const sent = { Accept: 'application/json', ...headers };
@@ -46,7 +46,7 @@ export class Connection {
     });
   }
 
-  /// The same by the Cosmos door, signed. `partition`: the partition key that it is about.
+  /// The same by the Cosmos DB API, signed. `partition`: the partition key that it is about.
   sendSigned(method, path, body, { partition, headers = {}, ...options } = {}) {
     const date = new Date().toUTCString();
     const signed = { 'x-ms-date': date, 'x-ms-version': '2020-07-15', authorization: authorization(method, path, date) };

@@ -7,7 +7,7 @@ const HOT_PER_PARTITION = 6;
 /// Few documents that everybody fights for ("hot": a0:d0 … a3:d5), documents written once ("fresh": y…), and at the
 /// end one last document for each partition, by which followers know that they have all.
 export class Shape {
-  /// `container`: a container of the Cosmos door, hence partitioned, and with a log of all versions. `name` is then that of
+  /// `container`: a container of the Cosmos DB API, hence partitioned, and with a log of all versions. `name` is then that of
   /// its Cosmos database.
   constructor({ name, q, partitioned, container = false }) {
     Object.assign(this, { name: container ? `${name}/items` : name, owner: name, q, partitioned, container });

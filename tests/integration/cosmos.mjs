@@ -1,4 +1,4 @@
-// The Cosmos door for the tests: Microsoft's client, unmodified, and plain signed HTTP.
+// The Cosmos DB API for the tests: Microsoft's client, unmodified, and plain signed HTTP.
 import { CosmosClient } from '@azure/cosmos';
 import { wellKnownKey } from './cosmos_request.mjs';
 

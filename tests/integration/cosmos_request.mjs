@@ -1,4 +1,4 @@
-// Plain signed HTTP to the Cosmos door; needs no packages.
+// Plain signed HTTP to the Cosmos DB API; needs no packages.
 import { createHmac } from 'node:crypto';
 import http from 'node:http';
 

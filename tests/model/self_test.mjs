@@ -7,7 +7,7 @@ import { SETTINGS } from './settings.mjs';
 import { Model } from './dialect/model.mjs';
 import { ENDS_EVERY } from './calls/generator.mjs';
 import { Campaign } from './driver/campaign.mjs';
-import { ask } from './driver/doors.mjs';
+import { ask } from './driver/ask.mjs';
 import { replay } from './driver/session.mjs';
 
 const SEEDS = 50;
@@ -112,7 +112,7 @@ describe('the model test', () => {
 
   test('finds a model that takes an edit of an old revision', async () => {
     const createModel = modelWith((call, reply) => {
-      if (call.method === 'PUT' && call.door === undefined && reply.status === 409) reply.status = 201;
+      if (call.method === 'PUT' && call.api === undefined && reply.status === 409) reply.status = 201;
       return reply;
     });
     expectShort(await find({ createModel }));
@@ -133,12 +133,12 @@ describe('the model test', () => {
     assert.ok(restarts > 0 && found.calls.some((call) => call.restart));
   });
 
-  describe('at the Cosmos door', () => {
+  describe('at the Cosmos DB API', () => {
     const untouched = (request, reply) => reply;
-    /// The server's replies of this door, changed on their way.
+    /// The server's replies of this API, changed on their way.
     const tampered = (tamper) => async (asked, call) => {
       const reply = await ask(asked, call);
-      if (call.door === 'cosmos') tamper(call, reply);
+      if (call.api === 'cosmos') tamper(call, reply);
       return reply;
     };
     before(() => (server.tamper = untouched));
@@ -159,7 +159,7 @@ describe('the model test', () => {
 
     test('finds a condition that does not hold and is taken', async () => {
       const createModel = modelWith((call, reply) => {
-        if (call.door === 'cosmos' && reply.status === 412) reply.status = 200;
+        if (call.api === 'cosmos' && reply.status === 412) reply.status = 200;
         return reply;
       });
       expectShort(await find({ createModel }), 4);
@@ -171,7 +171,7 @@ describe('the model test', () => {
     });
   });
 
-  describe('in containers of the Cosmos door', () => {
+  describe('in containers of the Cosmos DB API', () => {
     before(() => (server.tamper = (request, reply) => reply));
 
     // Not made short: each try would wait for the end of a time to live.

@@ -1,11 +1,11 @@
-// Who may ask the Cosmos door, and what it says to mistakes: plain HTTP.
+// Who may ask the Cosmos DB API, and what it says to mistakes: plain HTTP.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { authorization, cosmosClient, cosmosRequest, errorOf } from '../cosmos.mjs';
 import { Server } from '../harness.mjs';
 
-describe('access to the Cosmos door', () => {
+describe('access to the Cosmos DB API', () => {
   let server;
   before(async () => {
     server = await Server.start();

@@ -1,10 +1,10 @@
-// Transactional batches and bulk operations of the Cosmos door, by @azure/cosmos.
+// Transactional batches and bulk operations of the Cosmos DB API, by @azure/cosmos.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { cosmosClient, cosmosRequest, newContainer } from '../cosmos.mjs';
 import { Server } from '../harness.mjs';
 
-describe('batches of the Cosmos door', () => {
+describe('batches of the Cosmos DB API', () => {
   let server, client, container;
   before(async () => {
     server = await Server.start();

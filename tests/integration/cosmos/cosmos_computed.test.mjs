@@ -1,5 +1,5 @@
 // Computed properties, by @azure/cosmos: what a container accepts, queries of every shape, a changed definition, and the
-// same by the other door, in stored procedures and in conditions of patches.
+// same by the other API, in stored procedures and in conditions of patches.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { cosmosClient, errorOf, newContainer } from '../cosmos.mjs';
@@ -23,7 +23,7 @@ const products = [
   { id: 'gift', pk: 'a', name: 'Voucher', price: 10, stock: 0, cp_lowerName: 'what is stored' },
 ];
 
-describe('computed properties of the Cosmos door', () => {
+describe('computed properties of the Cosmos DB API', () => {
   let server, client, container;
   before(async () => {
     server = await Server.start();
@@ -106,7 +106,7 @@ describe('computed properties of the Cosmos door', () => {
     assert.equal((await errorOf(database.container('items').read())).code, 404);
   });
 
-  test('a replaced definition counts at once, by both doors', async () => {
+  test('a replaced definition counts at once, by both APIs', async () => {
     const changed = await newContainer(client, { computedProperties: [{ name: 'cp', query: 'SELECT VALUE c.n + 1 FROM c' }] });
     await changed.items.create({ id: '1', pk: 'a', n: 1 });
     const ask = async () => (await changed.items.query('SELECT VALUE c.cp FROM c').fetchAll()).resources;

@@ -1,11 +1,11 @@
-// Listing items and following their changes through the Cosmos door, by @azure/cosmos and plain HTTP.
+// Listing items and following their changes through the Cosmos DB API, by @azure/cosmos and plain HTTP.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ChangeFeedStartFrom } from '@azure/cosmos';
 import { cosmosClient, cosmosRequest, errorOf, newContainer } from '../cosmos.mjs';
 import { Server, sleep } from '../harness.mjs';
 
-describe('feeds of the Cosmos door', () => {
+describe('feeds of the Cosmos DB API', () => {
   let server, client;
   before(async () => {
     server = await Server.start();

@@ -1,4 +1,4 @@
-// Stored procedures, triggers and user-defined functions of the Cosmos door, by @azure/cosmos.
+// Stored procedures, triggers and user-defined functions of the Cosmos DB API, by @azure/cosmos.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -97,7 +97,7 @@ const truncateFeed = `function truncateFeed() {
   }
 }`;
 
-describe('stored procedures of the Cosmos door', () => {
+describe('stored procedures of the Cosmos DB API', () => {
   let server, client, container;
   before(async () => {
     server = await Server.start({ env: { OCTAVO_JAVASCRIPT_CALL_TIME: '3s' } });
@@ -410,7 +410,7 @@ describe('stored procedures of the Cosmos door', () => {
   });
 });
 
-describe('triggers of the Cosmos door', () => {
+describe('triggers of the Cosmos DB API', () => {
   let server, client, container;
   before(async () => {
     server = await Server.start();
@@ -508,7 +508,7 @@ describe('triggers of the Cosmos door', () => {
   });
 });
 
-describe('user-defined functions of the Cosmos door', () => {
+describe('user-defined functions of the Cosmos DB API', () => {
   let server, client, container;
   before(async () => {
     server = await Server.start({ env: { OCTAVO_JAVASCRIPT_CALL_TIME: '2s' } });
@@ -609,7 +609,7 @@ describe('functions on both APIs', () => {
     assert.equal((await container.scripts.storedProcedure('add').execute('k', ['b'])).resource.id, 'b');
   });
 
-  test('validate_doc_update has a say in the writes of the Cosmos door', async () => {
+  test('validate_doc_update has a say in the writes of the Cosmos DB API', async () => {
     const guarded = await newContainer(client);
     const path = `/${encodeURIComponent(`${guarded.database.id}/items`)}`;
     await guarded.items.create({ id: 'old', pk: 'x', good: true });
@@ -649,7 +649,7 @@ describe('functions on both APIs', () => {
   });
 });
 
-describe('functions of the Cosmos door under kill -9', () => {
+describe('functions of the Cosmos DB API under kill -9', () => {
   test('a procedure is done whole or not at all', async (context) => {
     const server = await Server.startFor(context);
     let container = await newContainer(cosmosClient(server));

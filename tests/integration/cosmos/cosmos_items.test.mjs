@@ -1,10 +1,10 @@
-// Items of the Cosmos door, by @azure/cosmos.
+// Items of the Cosmos DB API, by @azure/cosmos.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { cosmosClient, cosmosRequest, errorOf, newContainer } from '../cosmos.mjs';
 import { Server } from '../harness.mjs';
 
-describe('items of the Cosmos door', () => {
+describe('items of the Cosmos DB API', () => {
   let server, client, container;
   before(async () => {
     server = await Server.start();

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { authorization, cosmosClient, cosmosRequest } from '../cosmos.mjs';
 import { Server } from '../harness.mjs';
 
-describe('links of the Cosmos door', () => {
+describe('links of the Cosmos DB API', () => {
   let server, database, container;
   before(async () => {
     server = await Server.start();

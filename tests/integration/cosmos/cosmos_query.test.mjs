@@ -1,10 +1,10 @@
-// Queries of the Cosmos door, by @azure/cosmos: one key, all keys, pages, plans, metrics, mistakes.
+// Queries of the Cosmos DB API, by @azure/cosmos: one key, all keys, pages, plans, metrics, mistakes.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { cosmosClient, cosmosRequest, errorOf, newContainer } from '../cosmos.mjs';
 import { Server } from '../harness.mjs';
 
-describe('queries of the Cosmos door', () => {
+describe('queries of the Cosmos DB API', () => {
   let server, client, container;
   before(async () => {
     server = await Server.start();

@@ -6,7 +6,7 @@ import { CosmosClient } from '@azure/cosmos';
 import { cosmosClient, cosmosRequest, errorOf, newContainer } from '../cosmos.mjs';
 import { Server } from '../harness.mjs';
 
-describe('queries over resources of the Cosmos door', () => {
+describe('queries over resources of the Cosmos DB API', () => {
   let server, client, database;
   before(async () => {
     server = await Server.start();

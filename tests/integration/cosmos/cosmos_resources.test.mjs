@@ -1,11 +1,11 @@
-// The Cosmos door's databases, containers, throughput, users and permissions, by @azure/cosmos.
+// The Cosmos DB API's databases, containers, throughput, users and permissions, by @azure/cosmos.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CosmosClient } from '@azure/cosmos';
 import { cosmosClient, cosmosRequest, errorOf, newContainer } from '../cosmos.mjs';
 import { Server } from '../harness.mjs';
 
-describe('resources of the Cosmos door', () => {
+describe('resources of the Cosmos DB API', () => {
   let server, client;
   before(async () => {
     server = await Server.start();

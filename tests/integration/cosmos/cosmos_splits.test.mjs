@@ -5,7 +5,7 @@ import { ChangeFeedMode, ChangeFeedRetentionTimeSpan, ChangeFeedPolicy, ChangeFe
 import { cosmosClient, cosmosRequest, newContainer } from '../cosmos.mjs';
 import { eventually, Server } from '../harness.mjs';
 
-describe('splits at the Cosmos door', () => {
+describe('splits at the Cosmos DB API', () => {
   let server, client;
   before(async () => {
     server = await Server.start();

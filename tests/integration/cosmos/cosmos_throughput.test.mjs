@@ -1,4 +1,4 @@
-// Provisioned throughput on the Cosmos door: budgets, refusals that the client waits out by itself, what is spent where.
+// Provisioned throughput on the Cosmos DB API: budgets, refusals that the client waits out by itself, what is spent where.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { cosmosClient, cosmosRequest, newContainer } from '../cosmos.mjs';

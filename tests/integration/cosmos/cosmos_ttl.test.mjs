@@ -1,4 +1,4 @@
-// Items that end by themselves: time to live of containers and items, as both doors see it.
+// Items that end by themselves: time to live of containers and items, as both APIs see it.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ChangeFeedStartFrom } from '@azure/cosmos';

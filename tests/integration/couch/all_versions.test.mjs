@@ -1,4 +1,4 @@
-// Every version of every document: `_changes?mode=all_versions`, and the Cosmos door's mode "all versions and deletes".
+// Every version of every document: `_changes?mode=all_versions`, and the Azure Cosmos DB API's mode "all versions and deletes".
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ChangeFeedMode, ChangeFeedPolicy, ChangeFeedRetentionTimeSpan, ChangeFeedStartFrom } from '@azure/cosmos';
@@ -7,7 +7,7 @@ import { eventually, expectError, expectStatus, Server, sleep } from '../harness
 
 const shape = (row) => [row.id, row.operation, (row.doc ?? row.previous).n];
 
-describe('all versions on the Couch door', () => {
+describe('all versions on the CouchDB API', () => {
   let server;
   before(async () => {
     server = await Server.start();
@@ -144,7 +144,7 @@ describe('all versions on the Couch door', () => {
   });
 });
 
-describe('all versions and deletes on the Cosmos door', () => {
+describe('all versions and deletes on the Cosmos DB API', () => {
   let server, client;
   before(async () => {
     server = await Server.start();
@@ -251,7 +251,7 @@ describe('all versions and deletes on the Cosmos door', () => {
     }
   });
 
-  test('both doors read the same log', async () => {
+  test('both APIs read the same log', async () => {
     const container = await newContainer(client, policy);
     await container.items.create({ id: 'a', pk: 'x', n: 1 });
     const path = '/' + encodeURIComponent(`${container.database.id}/${container.id}`);

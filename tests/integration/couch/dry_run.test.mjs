@@ -61,7 +61,7 @@ describe('dry runs', () => {
     expectStatus(await server.post(`/${db}/_sql`, { query: 'SELECT' }, dry), 400);
   });
 
-  test('a query of the Cosmos door answers one document', async () => {
+  test('a query of the Cosmos DB API answers one document', async () => {
     const container = await newContainer(cosmosClient(server));
     for (let n = 0; n < 20; n++) await container.items.create({ id: `${n}`, pk: 'x', n });
     const { resources } = await container.items
@@ -159,7 +159,7 @@ describe('queries with a limit of what they may cost', () => {
     }
   });
 
-  test('the Cosmos door goes on by its continuation', async () => {
+  test('the Cosmos DB API goes on by its continuation', async () => {
     const container = await newContainer(cosmosClient(server));
     for (let n = 0; n < 200; ++n) await container.items.create({ id: `${n}`, pk: `p${n % 3}`, n, text: 'x'.repeat(300) });
     const query = container.items.query('SELECT c.n FROM c WHERE c.n >= 50', { initialHeaders: header.headers });

@@ -1,4 +1,4 @@
-// Request units on the Couch door: what replies say, budgets of databases, what is spent where.
+// Request units on the CouchDB API: what replies say, budgets of databases, what is spent where.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { expectError, expectStatus, Server, sleep } from '../harness.mjs';

@@ -1,11 +1,11 @@
-// Calls of the Cosmos door about its databases and containers: `d`, which both doors write, and `e`, whose definition
-// has what only this door knows.
+// Calls of the Cosmos DB API about its databases and containers: `d`, which both APIs write, and `e`, whose definition
+// has what only this API knows.
 import { call } from './call.mjs';
 
 export const ACCOUNT = '/dbs/«»d';
 const PATHS = { d: `${ACCOUNT}/colls/items`, e: `${ACCOUNT}/colls/extra` };
 
-export const cosmos = (method, target, body, headers) => ({ door: 'cosmos', ...call(method, target, body, headers) });
+export const cosmos = (method, target, body, headers) => ({ api: 'cosmos', ...call(method, target, body, headers) });
 
 const PLAIN = { paths: [['pk']], uniqueKeys: [], defaultTtl: undefined, retention: 0 };
 

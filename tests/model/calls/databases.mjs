@@ -108,7 +108,7 @@ export function audit(session, pools) {
       }),
       call('POST', path(letter, '_find'), { selector: {}, limit: 1000 }),
     );
-    if (letter === 'e') continue; // the other door has put nothing else there
+    if (letter === 'e') continue; // the other API has put nothing else there
     calls.push(
       call('GET', withQuery(path(letter, '_local_docs'), { include_docs: 'true' })),
       call('GET', path(letter, '_index')),

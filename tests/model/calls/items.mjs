@@ -1,4 +1,4 @@
-// Calls of the Cosmos door: single items, batches, lists, the change feed, and the container itself.
+// Calls of the Cosmos DB API: single items, batches, lists, the change feed, and the container itself.
 import { documentIdOf, isReserved, itemIdOf, keyOfDocument } from '../dialect/cosmos/item.mjs';
 import { sameKey } from '../dialect/cosmos/key.mjs';
 import { isObject } from '../dialect/request.mjs';
@@ -6,7 +6,7 @@ import { ACCOUNT, cosmos, whereOf } from './containers.mjs';
 import { triggerHeaders } from './scripts.mjs';
 import { query } from './sql.mjs';
 
-/// Partition keys of every type; those of the other door's ids most of all. Then what stands below in a hierarchy.
+/// Partition keys of every type; those of the other API's ids most of all. Then what stands below in a hierarchy.
 const KEYS = ['p', 'q', 'P', 'p', 'q', 'a:b', 'a,b', '_x', '', 42, 2.5, true, null, undefined];
 const INNER_KEYS = ['p', 'p', 'q', 'x,y', '!z', '', 7, false, null, undefined];
 const ADDRESSABLE = /^[^/\\#]{1,255}$/;
@@ -24,7 +24,7 @@ export const keyHeader = (key) => ({ 'x-ms-documentdb-partitionkey': keyText(key
 export const someKey = ({ random }, { container }) =>
   container.paths.map((_, i) => random.pick(i === 0 ? KEYS : INNER_KEYS));
 
-/// {key, id}: mostly of a document that is there, by whichever door it came; `key`: only of this one.
+/// {key, id}: mostly of a document that is there, by whichever API it came; `key`: only of this one.
 export function place(pools, where, key) {
   const { random } = pools;
   const known = [...(where.database?.documents.keys() ?? [])]
@@ -362,7 +362,7 @@ export const fill = (pools, letter) =>
     return cosmos('POST', where.docs, body, { 'x-ms-documentdb-is-upsert': 'true' });
   });
 
-/// All items of a container as this door shows them: listed, queried, followed from the beginning.
+/// All items of a container as this API shows them: listed, queried, followed from the beginning.
 export function audit(pools, letter) {
   const { docs, path, container } = whereOf(pools, letter);
   const calls = [

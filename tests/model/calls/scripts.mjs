@@ -58,7 +58,7 @@ export function some(pools, letter) {
   const { path } = whereOf(pools, letter);
   const ids = letter === 'd' ? ['each'] : ['each', random.pick(IDS.slice(1))];
   const calls = ids.map((id) => cosmos('POST', `${path}/sprocs`, { id, body: String(procedures[id]) }));
-  if (letter === 'd') return calls; // its writes are those of both doors, which name no triggers
+  if (letter === 'd') return calls; // its writes are those of both APIs, which name no triggers
   calls.push(...random.times(random.below(2), () => cosmos('POST', `${path}/triggers`, trigger(pools))));
   calls.push(...random.times(random.below(2), () => cosmos('POST', `${path}/udfs`, userFunction(pools))));
   return calls;

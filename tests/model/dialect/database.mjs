@@ -17,8 +17,8 @@ export class Database {
   revsLimit = 1000;
   purgedInfosLimit = 1000;
   security = {};
-  container = undefined; // what the Cosmos door knows of it, if it made it
-  scripts = { sprocs: new Map(), triggers: new Map(), udfs: new Map() }; // of the Cosmos door
+  container = undefined; // what the Cosmos DB API knows of it, if it made it
+  scripts = { sprocs: new Map(), triggers: new Map(), udfs: new Map() }; // of the Cosmos DB API
   versions = []; // every change of a winner, where the container keeps them
   droppedThrough = 0; // tombstones up to this sequence were dropped
   salt = 0; // the same sequence as the server counts

@@ -1,12 +1,12 @@
-// The server in memory: takes the requests the server takes, by either door, and says what it must answer. This is the
-// CouchDB dialect; cosmos/door.mjs is the other one, over the same databases and documents.
+// The server in memory: takes the requests the server takes, by either API, and says what it must answer. This is the
+// CouchDB dialect; cosmos/cosmos_api.mjs is the other one, over the same databases and documents.
 //
 // Written from CouchDB's documentation and behaviour, and from what docs/architecture.md says Octavo does differently;
 // nothing is translated from the product. Everything is naive on purpose: lists are filtered, trees are walked.
 import { batch, bulkDocs, bulkGet } from './bulk.mjs';
 import { listDocuments, runQueries } from './all_docs.mjs';
 import { changes } from './changes.mjs';
-import { handleCosmos } from './cosmos/door.mjs';
+import { handleCosmos } from './cosmos/cosmos_api.mjs';
 import { Database } from './database.mjs';
 import * as databases from './databases.mjs';
 import { isDesign } from './document_parser.mjs';
@@ -72,7 +72,7 @@ export class Model {
   databases = new Map();
   incarnations = new Map(); // name → how often it was created
   bookmarks = new Map();
-  accountDatabases = new Map(); // of the Cosmos door: id → incarnation
+  accountDatabases = new Map(); // of the Cosmos DB API: id → incarnation
   continuations = new Map(); // of its lists: token → ids of the last document and the one that followed
 
   /// `hints.reply`: what the server answered, looked at only for what it chose itself (ids of new documents).
@@ -86,7 +86,7 @@ export class Model {
       generatedId: (i, prefix) => generatedId(hints.reply, i, prefix),
     };
     for (const database of this.databases.values()) database.isSeen = (rev) => isSeen(hints.reply, rev);
-    if (call.door === 'cosmos') return handleCosmos(context);
+    if (call.api === 'cosmos') return handleCosmos(context);
     let reply;
     try {
       reply = this.#route(context);

@@ -26,7 +26,7 @@ export class Refusal extends Error {
   }
 }
 
-/// Told from a conflict of revisions by the Cosmos door, which has unique keys.
+/// Told from a conflict of revisions by the Cosmos DB API, which has unique keys.
 export class UniqueKeyTaken extends Refusal {
   constructor() {
     super(409, 'conflict', 'Unique index constraint violation.');

@@ -48,7 +48,7 @@ export class Binder {
     return server === undefined || tag === undefined ? undefined : `${server}-${tag}`;
   }
 
-  /// The same for the Cosmos door, which shows the number alone.
+  /// The same for the Cosmos DB API, which shows the number alone.
   positionText(name, incarnation, number) {
     const server = this.#feed({ name, incarnation }, 'update').get(number);
     return server === undefined ? undefined : `"${server}"`;
@@ -62,7 +62,7 @@ export class Binder {
   }
 
   #feed(database, kind) {
-    // `_local_seq` and the Cosmos door's positions are of the same feed, without its tag.
+    // `_local_seq` and the Cosmos DB API's positions are of the same feed, without its tag.
     const name = `${kind === 'purge' ? 'purge' : 'update'} ${key(database)}`;
     if (!this.#feeds.has(name)) this.#feeds.set(name, new Map());
     return this.#feeds.get(name);

@@ -5,10 +5,10 @@ import { endItems, settledAt } from '../dialect/cosmos/lifetime.mjs';
 import { Model } from '../dialect/model.mjs';
 import { Binder } from './binder.mjs';
 import { compareReplies } from './compare.mjs';
-import { ask } from './doors.mjs';
+import { ask } from './ask.mjs';
 import { nameOf, renderCall } from './template.mjs';
 
-/// `d` and `e` are containers of the Cosmos door. `e` has what only that door knows, and is written by it alone.
+/// `d` and `e` are containers of the Cosmos DB API. `e` has what only that API knows, and is written by it alone.
 export const DATABASES = ['a', 'b', 'c', 'd', 'e'];
 
 // A write without an acknowledgement is there after some milliseconds.
@@ -21,7 +21,7 @@ const FORGET_LOOKS_MAX = 600;
 let sessions = 0;
 
 export class Session {
-  /// `ask`: what makes the calls (doors.mjs); self-tests put one in between.
+  /// `ask`: what makes the calls (ask.mjs); self-tests put one in between.
   constructor(server, { createModel = () => new Model(), ask: asker = ask } = {}) {
     this.server = server;
     this.ask = asker;
@@ -160,7 +160,7 @@ export class Session {
 /// [[place, revision]…] that a reply tells of: what was written is named by it later.
 function revisionsIn(call, { status, headers, body }) {
   const rows = [body].flat();
-  if (call.door !== 'cosmos') return rows.filter((row) => row?.ok && row.rev).map((row) => [row.id, row.rev]);
+  if (call.api !== 'cosmos') return rows.filter((row) => row?.ok && row.rev).map((row) => [row.id, row.rev]);
   if (status >= 300 || call.method === 'GET') return [];
   const tags = Array.isArray(body) ? rows.map((row) => row?.eTag) : [headers.etag];
   return tags.map((tag, i) => [i, tag?.replaceAll('"', '')]).filter(([, rev]) => /^\d+-[0-9a-f]{32}$/.test(rev));

@@ -2,7 +2,7 @@
 //   «a»              a database
 //   «since a 1 5»    position 5 of the feed of its first incarnation
 //   «bookmark 7»     the bookmark that call 7 was answered with
-//   «position d 1 5» the same position of the feed as the Cosmos door writes it
+//   «position d 1 5» the same position of the feed as the Cosmos DB API writes it
 //   «continuation 7» the continuation of the page that call 7 was answered with
 
 const TOKEN = /«([^»]*)»/g;
@@ -60,9 +60,9 @@ export function curlLine(call) {
   const headers = { ...(call.body !== undefined && { 'Content-Type': 'application/json' }), ...call.headers };
   for (const [name, value] of Object.entries(headers)) words.push(`-H ${quote(`${name}: ${plain(value)}`)}`);
   if (call.body !== undefined) words.push(`-d ${quote(plain(call.body))}`);
-  // Calls of the Cosmos door need their signature, and a server of its own key: see cosmosRequest of the tests.
-  const door = call.door === 'cosmos' ? '"$COSMOS"' : '"$U"';
-  words.push(door + quote(plain(inPath(call.target, 'model-'))));
+  // Calls of the Cosmos DB API need their signature, and a server of its own key: see cosmosRequest of the tests.
+  const url = call.api === 'cosmos' ? '"$COSMOS"' : '"$U"';
+  words.push(url + quote(plain(inPath(call.target, 'model-'))));
   if (call.blind) words.push('  # what this writes ends in a second or two: wait before other calls');
   return words.join(' ');
 }

@@ -1,4 +1,4 @@
-// Databases and containers. A container is the database `{database}/{container}` of the other door.
+// Databases and containers. A container is the database `{database}/{container}` of the other API.
 import { Accepted, Constant, Judged } from '../opaque.mjs';
 import { Reply } from '../reply.mjs';
 import { isObject } from '../request.mjs';
@@ -49,7 +49,7 @@ export function createContainer({ request, model, owner }) {
   const definition = parseDefinition(idOf(request));
   if (!model.accountDatabases.has(owner)) throw ownerMissing();
   const name = `${owner}/${definition.id}`;
-  if (model.databases.has(name)) throw exists(); // also one that the other door made
+  if (model.databases.has(name)) throw exists(); // also one that the other API made
   const throughput = Number(request.header('x-ms-offer-throughput') ?? 0);
   const database = model.createDatabase(name, {
     partitioned: true,

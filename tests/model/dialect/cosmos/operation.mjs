@@ -2,7 +2,7 @@
 import { checkSameItem, etagOf, showItem } from './item.mjs';
 import { conditionOf } from './match.mjs';
 import { applyPatch } from './patch.mjs';
-import { etagDiffers, inWordsOfThisDoor, notFound } from './reply.mjs';
+import { etagDiffers, inCosmosWords, notFound } from './reply.mjs';
 import { meetsCondition } from './sql.mjs';
 
 const isLive = (winner) => winner !== undefined && !winner.deleted;
@@ -11,7 +11,7 @@ const isLive = (winner) => winner !== undefined && !winner.deleted;
 export function runOperation(database, { kind, documentId, body, patch, match }) {
   const write = (edit) => {
     const existed = isLive(database.winner(documentId));
-    const rev = inWordsOfThisDoor(
+    const rev = inCosmosWords(
       () => database.write({ id: documentId, deleted: false, body, ...edit }),
       edit.base !== undefined,
     );

@@ -1,4 +1,4 @@
-// Replies of the Cosmos door: `{"code":…,"message":…}` with its status and sub-status. What the message says is the
+// Replies of the Cosmos DB API: `{"code":…,"message":…}` with its status and sub-status. What the message says is the
 // server's affair; that it says something is not.
 import { Accepted } from '../opaque.mjs';
 import { Refusal, Reply, UniqueKeyTaken } from '../reply.mjs';
@@ -19,7 +19,7 @@ const CODES = {
 
 export const aMessage = new Accepted((value) => (typeof value === 'string' && value !== '') || 'expected a message');
 
-/// Thrown by the handlers of this door.
+/// Thrown by the handlers of this API.
 export class CosmosRefusal extends Refusal {
   constructor(status, substatus = 0) {
     super(status, CODES[status], substatus === 0 ? '' : `sub-status ${substatus}`);
@@ -38,7 +38,7 @@ export const failedDependency = () => new CosmosRefusal(424);
 export const methodNotAllowed = () => new CosmosRefusal(405);
 
 /// Runs an edit of the documents, whose refusals are those of the other dialect. `conditional`: it had an If-Match.
-export function inWordsOfThisDoor(edit, conditional) {
+export function inCosmosWords(edit, conditional) {
   try {
     return edit();
   } catch (error) {

@@ -4,8 +4,8 @@ import { cosmosRequest } from '../../integration/cosmos_request.mjs';
 const PAGES_MAX = 1000;
 
 /// Returns {status, headers, text, body}; throws when there is no reply, or no sense in the pages.
-export function ask(server, { door, pages, method, target, headers, body }) {
-  if (door !== 'cosmos') return server.request(method, target, { headers, body });
+export function ask(server, { api, pages, method, target, headers, body }) {
+  if (api !== 'cosmos') return server.request(method, target, { headers, body });
   return pages
     ? askPages(server, method, target, { headers, body })
     : cosmosRequest(server, method, target, { headers, body });

@@ -1,4 +1,4 @@
-// One set of documents behind two doors: what one writes the other reads, changes and follows.
+// One set of documents behind two APIs: what one writes the other reads, changes and follows.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ChangeFeedStartFrom } from '@azure/cosmos';
@@ -11,7 +11,7 @@ import { expectStatus, Server } from '../harness.mjs';
 
 PouchDB.plugin(http).plugin(memory).plugin(replication);
 
-describe('two doors to one container', () => {
+describe('two APIs for one container', () => {
   let server, client, container, database;
   before(async () => {
     server = await Server.start();
@@ -21,13 +21,13 @@ describe('two doors to one container', () => {
   });
   after(() => server?.stop());
 
-  test('a container is the database "database/container" of the Couch door', async () => {
+  test('a container is the database "database/container" of the CouchDB API', async () => {
     const info = expectStatus(await server.get(database), 200);
     assert.equal(info.props.partitioned, true);
     assert.ok(expectStatus(await server.get('/_all_dbs'), 200).includes(`${container.database.id}/${container.id}`));
   });
 
-  test('a new container keeps 20 revisions of an item, or as many as the Couch door says', async () => {
+  test('a new container keeps 20 revisions of an item, or as many as the CouchDB API says', async () => {
     assert.equal(expectStatus(await server.get(`${database}/_revs_limit`), 200), 20);
     const item = { id: 'often', pk: 'books' };
     for (let n = 0; n < 30; ++n) await container.items.upsert({ ...item, n });
@@ -48,7 +48,7 @@ describe('two doors to one container', () => {
     }
   });
 
-  test('a document written by the Couch door is an item', async () => {
+  test('a document written by the CouchDB API is an item', async () => {
     const saved = expectStatus(await server.put(`${database}/music:m`, { pk: 'music', title: 'Kind of Blue' }), 201);
     const { resource } = await container.item('m', 'music').read();
     assert.equal(resource.id, 'm');
@@ -60,7 +60,7 @@ describe('two doors to one container', () => {
     assert.ok(document._rev.startsWith('2-'));
   });
 
-  test('each door\'s preconditions hold against the other', async () => {
+  test('each API\'s preconditions hold against the other', async () => {
     const { resource } = await container.items.create({ id: 'c', pk: 'books' });
     const rev = JSON.parse(resource._etag);
     expectStatus(await server.put(`${database}/books:c`, { _rev: rev, pk: 'books', by: 'couch' }), 201);
@@ -93,7 +93,7 @@ describe('two doors to one container', () => {
     assert.deepEqual(seen.sort(), ['cosmos', 'couch']);
   });
 
-  test('_find and _partition of the Couch door see the items', async () => {
+  test('_find and _partition of the CouchDB API see the items', async () => {
     for (let n = 0; n < 10; n++) await container.items.create({ id: `f${n}`, pk: 'find', n });
     const found = expectStatus(await server.post(`${database}/_partition/find/_find`, { selector: { n: { $gte: 7 } }, fields: ['id'] }), 200);
     assert.deepEqual(found.docs.map((doc) => doc.id).sort(), ['f7', 'f8', 'f9']);
@@ -101,7 +101,7 @@ describe('two doors to one container', () => {
     assert.equal(listed.rows.length, 10);
   });
 
-  test('a query sees what was written before it, also by a global index that the Couch door made', async () => {
+  test('a query sees what was written before it, also by a global index that the CouchDB API made', async () => {
     const path = '/' + encodeURIComponent(`${container.database.id}/${container.id}`);
     const index = { index: { fields: ['tag'] }, ddoc: 'by-tag', name: 'by-tag', partitioned: false };
     expectStatus(await server.post(`${path}/_index`, index), 200);
@@ -113,7 +113,7 @@ describe('two doors to one container', () => {
     expectStatus(await server.delete(`${path}/_index/by-tag/json/by-tag`), 200);
   });
 
-  test('unique keys hold for the Couch door too', async () => {
+  test('unique keys hold for the CouchDB API too', async () => {
     const unique = await newContainer(client, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/email'] }] } });
     const path = '/' + encodeURIComponent(`${unique.database.id}/${unique.id}`);
     await unique.items.create({ id: 'a', pk: 'x', email: 'a' });
@@ -139,7 +139,7 @@ describe('two doors to one container', () => {
     assert.equal((await away.get('p0:i0')).n, 100);
     await assert.rejects(away.get('p1:i1'), { status: 404, reason: 'deleted' });
 
-    // Changed on both sides before they meet again: both revisions are kept, and both doors show one winner.
+    // Changed on both sides before they meet again: both revisions are kept, and both APIs show one winner.
     const offline = await away.get('p2:i2');
     await away.put({ ...offline, n: 'offline' });
     await source.item('i2', 'p2').replace({ id: 'i2', pk: 'p2', n: 'online' });
@@ -190,7 +190,7 @@ describe('two doors to one container', () => {
     }
   });
 
-  test('deleting the container by the Couch door deletes it for both', async () => {
+  test('deleting the container by the CouchDB API deletes it for both', async () => {
     const doomed = await newContainer(client);
     expectStatus(await server.delete('/' + encodeURIComponent(`${doomed.database.id}/${doomed.id}`)), 200);
     assert.equal((await errorOf(doomed.read())).code, 404);

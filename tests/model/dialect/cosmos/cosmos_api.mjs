@@ -1,4 +1,4 @@
-// The Cosmos door of the model: the same documents, another dialect. Written from docs/cosmos.md and Azure Cosmos DB's
+// The Cosmos DB API of the model: the same documents, another dialect. Written from docs/cosmos.md and Azure Cosmos DB's
 // REST reference.
 import { Reply } from '../reply.mjs';
 import { batch } from './batch.mjs';
