@@ -65,8 +65,8 @@ void append_json(std::string& out, const simdjson::dom::element& value);
 void append_residual(std::string& out, std::int32_t distance);
 void append_residual(std::string& out, double nearest, std::string_view digits);
 
-/// The length of the residual at the start of `bytes`, or 0 if they begin otherwise. `flip` (00 or FF) is applied to each
-/// byte.
+/// The length of the residual at the start of `bytes`, or 0 if they begin otherwise. `flip` (00 or FF) is applied to
+/// each byte.
 std::size_t residual_length(std::string_view bytes, std::uint8_t flip);
 
 /// Divisors and remainders with more digits would make each document too expensive.

@@ -29,7 +29,7 @@ ServerProcess::ServerProcess(std::filesystem::path binary, std::filesystem::path
   for (auto& argument : all) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
 
-  // The log goes to a file: a pipe nobody empties would stop the server in the middle of a run.
+  // The log goes to a file: a pipe that is not read would stop the server in the middle of a run.
   const auto log_path = data_dir.string() + ".log";
   log_ = ::open(log_path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (log_ < 0) throw std::runtime_error("cannot write " + log_path);

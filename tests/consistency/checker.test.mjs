@@ -83,7 +83,7 @@ describe('documents: good histories', () => {
       .end('a', [rev(1), rev(2), rev(3)]).write([20, 21], 'a', rev(2), rev(3), { n: 1 });
     good(script().read([10, 11], ['a', rev(2), 'y']));
     good(script().read([10, 11], { id: 'a', rev: rev(2) }).read([12, 13], { id: 'a', unlike: { n: 2 } }));
-    bad(script().read([10, 11], ['a', rev(2), 'z']), /written with the body [xy] and read with z|nobody wrote/);
+    bad(script().read([10, 11], ['a', rev(2), 'z']), /written with the body [xy] and read with z|no request wrote/);
     bad(script().read([10, 11], { id: 'a', never: true }), /does not fit/);
   });
   test('a refused batch tells which preconditions held', () => {
@@ -134,12 +134,12 @@ describe('documents: planted faults', () => {
     bad(new Script().refused([1, 2], { id: 'a', live: true }).write([3, 4], 'a', null, rev(1)).end('a', [rev(1)]), /does not fit/);
   });
   test('a refused write happened all the same', () => {
-    bad(new Script().write([1, 2], 'a', null, rev(1)).refused([3, 4], { id: 'a', notRev: rev(1) }).end('a', [rev(1), rev(2)]), /nobody wrote/);
+    bad(new Script().write([1, 2], 'a', null, rev(1)).refused([3, 4], { id: 'a', notRev: rev(1) }).end('a', [rev(1), rev(2)]), /no request wrote/);
   });
   test('a body that belongs to another revision', () => {
     bad(new Script().write([1, 2], 'a', null, rev(1)).write([3, 6], 'a', rev(1), rev(2)).read([4, 5], ['a', rev(1), `a${rev(2)}`]).end('a', [rev(1), rev(2)]), /read with/);
   });
-  test('a body that nobody wrote', () => {
+  test('a body that no request wrote', () => {
     bad(new Script().write([1, 2], 'a', null, rev(1)).read([3, 4], { id: 'a', tag: 'other' }).end('a', [rev(1)]), /never had/);
   });
   test('a query that does not find what was acknowledged before', () => {
@@ -179,7 +179,7 @@ describe('batches and snapshots', () => {
   });
   test('a batch without a reply happened half', () => {
     bad(new Script().write([1, 2], 'a', null, rev(1)).write([1, 2], 'b', null, rev(1, 'b'))
-      .unknown([3, Infinity], ['a', rev(1), 'x'], ['b', rev(1, 'b'), 'y']).end('a', [rev(1), rev(2)], { tag: 'x' }).end('b', [rev(1, 'b')]), /nobody wrote/);
+      .unknown([3, Infinity], ['a', rev(1), 'x'], ['b', rev(1, 'b'), 'y']).end('a', [rev(1), rev(2)], { tag: 'x' }).end('b', [rev(1, 'b')]), /no request wrote/);
   });
   test('a refused batch tells of preconditions that cannot have held together', () => {
     bad(new Script().write([1, 2], 'a', null, rev(1)).write([1, 2], 'b', null, rev(1, 'b'))
@@ -210,7 +210,7 @@ describe('writes of whatever is there', () => {
     const both = () => script().did('upsert', [3, Infinity], lost('b', 'x')).did('upsert', [4, Infinity], lost('c', 'y'));
     good(both().end('a', [rev(1), rev(2, 'c')], { tag: 'y' }));
     good(both().end('a', [rev(1), rev(2, 'c'), rev(3, 'b')], { tag: 'x' }));
-    bad(both().end('a', [rev(1), rev(2, 'd')], { tag: 'z' }), /nobody wrote/);
+    bad(both().end('a', [rev(1), rev(2, 'd')], { tag: 'z' }), /no request wrote/);
   });
   test('a batch that reads one document and writes another', () => {
     const two = () => script().write([1, 2], 'b', null, rev(1, 'b')).write([3, 20], 'b', rev(1, 'b'), rev(2, 'b')).end('a', [rev(1), rev(2)]).end('b', [rev(1, 'b'), rev(2, 'b')]);

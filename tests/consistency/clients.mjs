@@ -330,7 +330,7 @@ export class Client {
     if (this.useless(reply)) return;
     this.recordEach('_find', reply, this.compare(this.shape.hot, reply.body.docs, { unlike: { hot: 1, n } }));
   }
-  /// Whoever writes finds what it wrote, if nobody has written since.
+  /// A client finds what it wrote, if no other client has written since.
   async writeThenFind() {
     const id = this.random.pick(this.shape.hot);
     const covering = this.random.chance(0.4);

@@ -22,7 +22,7 @@ export function fits(seen, state) {
 
 /// `finals`: id → { revs: oldest first, deleted, tag } as read when all was over.
 /// Returns { chains: id → { id, states, byRev }, problems }. A state is `uncertain` when several requests without a reply
-/// may have written it and nobody read its body.
+/// may have written it and no client read its body.
 export function buildChains(operations, finals, followers = []) {
   const problems = [];
   const chains = new Map();
@@ -94,7 +94,7 @@ function claimAcknowledged(operation, chains, tags, problems) {
   }
 }
 
-// A request without a reply may have been carried out. It was, if the history has links that nobody else wrote, on the
+// A request without a reply may have been carried out. It was, if the history has links that no other request wrote, on the
 // parents that it named; then it was carried out whole.
 function claimUnknown(operations, chains, tags) {
   const unclaimed = new Map();
@@ -146,7 +146,7 @@ function finishChain(chain, final, tags, problems) {
   for (const state of chain.states) {
     if (state.index === 0) continue;
     if (!state.writer) {
-      problems.push(`${chain.id}: nobody wrote revision ${state.rev}` + (tags.has(`${chain.id} ${state.rev}`) ? ` (${tags.get(`${chain.id} ${state.rev}`)})` : ''));
+      problems.push(`${chain.id}: no request wrote revision ${state.rev}` + (tags.has(`${chain.id} ${state.rev}`) ? ` (${tags.get(`${chain.id} ${state.rev}`)})` : ''));
       continue;
     }
     const write = state.writer.writes.find((one) => one.id === chain.id);

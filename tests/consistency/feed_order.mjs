@@ -70,7 +70,7 @@ export function checkSequences(sequences, chains) {
   return problems;
 }
 
-/// Does a follower want to hear of this state? undefined: nobody knows what is in it.
+/// Does a follower want to hear of this state? undefined: its body is not known.
 export function covers(scope, id, state) {
   if (scope.items && id.startsWith('_')) return false;
   if (scope.partition !== undefined && !id.startsWith(`${scope.partition}:`)) return false;
@@ -173,7 +173,7 @@ export function checkDatabaseUpdates(rows, databases) {
   for (const row of rows) {
     const number = sequenceNumber(row.seq);
     const tag = String(row.seq).slice(String(number).length);
-    // Another run of the server counts anew.
+    // Another run of the server counts from 1 again.
     if (tag === last.tag && number <= last.number) problems.push(`_db_updates: sequence ${number} came after ${last.number}`);
     last = { number, tag };
     newest.set(row.database, row);

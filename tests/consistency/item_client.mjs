@@ -215,7 +215,7 @@ export class ItemClient extends Client {
     if (descending) sorted.reverse();
     if (sorted.join() !== tags.join()) this.history.complain(`client ${this.number}: rows are not in their order: ${tags}`);
   }
-  /// Whoever writes finds what it wrote, if nobody has written since.
+  /// A client finds what it wrote, if no other client has written since.
   async writeThenQuery() {
     const id = this.hot();
     const write = await this.upsert(id);

@@ -1,4 +1,4 @@
-// Splits of the history's physical partitions while it is written: nobody may notice.
+// Splits of the history's physical partitions while it is written: no client may notice.
 import { Random } from '../support/random.mjs';
 import { Connection } from './requests.mjs';
 

@@ -37,7 +37,7 @@ describe('the comparison', () => {
   test('objects to a lost, a changed and a resurrected document', () => {
     assert.match(compare(map({ [a]: doc(1) }), [], map({})).join(), /acknowledged .* found nothing/);
     assert.match(compare(map({ [a]: doc(1) }), [], map({ [a]: doc(2) })).join(), /acknowledged .* found/);
-    assert.match(compare(map({}), [], map({ [a]: doc(1) })).join(), /nobody wrote/);
+    assert.match(compare(map({}), [], map({ [a]: doc(1) })).join(), /no request wrote/);
   });
   test('objects to a lost conflict', () => {
     const both = { leaves: [leaf(1), leaf(2)] };
@@ -57,7 +57,7 @@ describe('the comparison', () => {
     assert.deepEqual(compare(map({}), [{ name: 'batch', atomic: true, effects }], map(Object.fromEntries(effects))), []);
   });
   test('objects to a deleted database that comes back, and to one that is half deleted', () => {
-    assert.match(compare(new Map(), [], new Map([existing])).join(), /nobody wrote/);
+    assert.match(compare(new Map(), [], new Map([existing])).join(), /no request wrote/);
     const pending = [{ name: 'deletes db', atomic: false, effects: new Map([[database, undefined]]) }];
     const state = map({ [a]: doc(1) });
     assert.deepEqual(compare(state, pending, map({ [a]: doc(1) })), []);

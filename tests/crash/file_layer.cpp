@@ -2,7 +2,7 @@
 // below one folder, and makes such calls fail when told to.
 //
 //   FILE_LAYER_ROOT     absolute path of the folder; calls elsewhere pass through untouched
-//   FILE_LAYER_LOG      record to this file (created anew)
+//   FILE_LAYER_LOG      record to this file (an existing one is replaced)
 //   FILE_LAYER_FAULTS   take faults from this control file
 //
 //
@@ -257,7 +257,7 @@ StreamDescriptors& stream_descriptors() {
   return *of_the_program;
 }
 
-/// A stream whose bytes come through write_file: the C library's own streams write where nobody can listen.
+/// A stream whose bytes come through write_file: this library cannot see the writes of the C library's own streams.
 FILE* open_stream(const char* path, const char* mode) {
   const std::string_view how(mode);
   const bool update = how.find('+') != std::string_view::npos;

@@ -161,7 +161,7 @@ export function compare(state, pending, seen) {
     const expected = state.get(key);
     if (matches(key, expected, seen.get(key))) continue;
     problems.push(expected === undefined
-      ? `${key}: there is ${brief(seen.get(key))}, which nobody wrote or somebody removed`
+      ? `${key}: there is ${brief(seen.get(key))}, which no request wrote, or one removed`
       : `${key}: acknowledged ${brief(expected)}, found ${brief(seen.get(key))}`);
   }
   return problems;

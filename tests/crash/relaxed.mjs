@@ -83,7 +83,7 @@ function comparePrefix(database, story, seen) {
   if (newestThere && oldestLost && oldestLost.acknowledged < newestThere.sent) {
     problems.push(`${database}: '${newestThere.name}' is there, '${oldestLost.name}', acknowledged before it was sent, is not`);
   }
-  for (const key of seen.keys()) if (!claimed.has(key)) problems.push(`${key}: nobody wrote it`);
+  for (const key of seen.keys()) if (!claimed.has(key)) problems.push(`${key}: no request wrote it`);
   return problems;
 }
 

@@ -220,7 +220,7 @@ class IndexClient extends Client {
     return this.createIndex({ database: database.name, ddoc, name: ddoc, fields, partitioned: random.chance(0.5) });
   }
 
-  /// Which partitions there are is nobody's register: what is in them is. Refused: the range is being split already.
+  /// The history checks the contents of partitions, not their number. Refused: the range is being split already.
   async split(database) {
     const ranges = Object.keys(expected(await this.server.get(`/${database.name}/_shards`), 200).shards);
     if (ranges.length >= PARTITIONS_MAX) return;

@@ -45,7 +45,7 @@ class Place {
     await this.server.stop();
   }
 
-  connectAnew() {
+  reconnect() {
     this.client.dispose();
     this.client = cosmosClient(this.server);
   }
@@ -54,7 +54,7 @@ class Place {
     if (kills) await this.server.kill();
     else await this.server.stop({ keepFolder: true });
     await this.server.relaunch();
-    this.connectAnew();
+    this.reconnect();
   }
 
   async container(ranges, items) {
@@ -102,7 +102,7 @@ async function runRound(place, round, counts, report) {
         if (due !== 'split') await place.restart(due === 'kill -9');
         else if (container.ranges < ranges_max) {
           await place.split(container);
-          if (way.resumes) place.connectAnew();
+          if (way.resumes) place.reconnect();
         }
         due = undefined;
       };
@@ -115,7 +115,7 @@ async function runRound(place, round, counts, report) {
       } catch (error) {
         wrong = error.body?.message ?? error.stack ?? String(error);
       }
-      if (disturbance) place.connectAnew();
+      if (disturbance) place.reconnect();
       if (wrong) report({ round, number, way: way.name, pageSize, disturbance, ranges: container.ranges, text, wrong });
     }
     ++counts.queries;

@@ -1,4 +1,4 @@
-// Threads in the background that are refused memory: nobody catches an exception there, and the process would end; and
+// Threads in the background that are refused memory: an exception there is not caught, and would end the process; and
 // functions in JavaScript, which must not.
 //
 // Requests meet them only by chance, as they are about something else; here each allocation is refused in turn.

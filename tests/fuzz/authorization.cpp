@@ -80,7 +80,7 @@ void check_token(std::string_view token, bool is_ours) {
   static const couch::JwtVerifier jwt = verifier();
   const auto identity = jwt.verify(token, fixed_now_s);
   if (!identity) return;
-  require(is_ours, "nobody else can sign");
+  require(is_ours, "only the server can sign");
   require(!identity->subject.empty(), "a valid token names somebody");
   if (identity->expires_s) require(*identity->expires_s > fixed_now_s, "a valid token is not expired");
 }
@@ -90,7 +90,7 @@ void check_cookie(std::string_view value) {
   if (!cookie) return;
   require(cookie->issued_s >= 0, "time does not run backwards");
   (void)cookie->seconds_left(fixed_now_s, std::chrono::seconds(600));
-  require(!cookie->signed_with(server_secret, "salt"), "nobody else can sign");
+  require(!cookie->signed_with(server_secret, "salt"), "only the server can sign");
   const auto ours =
       couch::SessionCookie::decode(couch::SessionCookie::encode(cookie->user, cookie->issued_s, server_secret, "salt"));
   require(ours && ours->user == cookie->user && ours->issued_s == cookie->issued_s, "a cookie reads back");

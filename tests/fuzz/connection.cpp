@@ -42,7 +42,7 @@ using octavo::fuzz::require;
 
 constexpr std::string_view plain_name = "db";
 constexpr std::string_view partitioned_name = "parts";
-/// Inputs leave documents behind; after so many the databases are made anew.
+/// Inputs leave documents behind; after this number the databases are created again.
 constexpr int inputs_per_database = 400;
 constexpr std::chrono::seconds connection_time_max{20};
 /// A feed may send heartbeats faster than that.

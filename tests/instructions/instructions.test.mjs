@@ -1,5 +1,5 @@
 // No request may cost over 15 % more instructions than docs/benchmarks.md records. `node instructions.test.mjs --record`
-// writes that record anew: do it when a cost grew for a good reason, and when it shrank.
+// replaces that record: do it when a cost grew for a good reason, and when it shrank.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { measure } from './measure.mjs';

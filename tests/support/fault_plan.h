@@ -25,7 +25,7 @@ class FaultPlan final : public storage::FaultInjector {
     std::size_t from = 1;       ///< the first of them that fails
     bool lasting = false;       ///< and all after it, until heal()
     bool took_place = false;    ///< a commit: the disk took it all the same
-    bool panics = false;        ///< LMDB then refuses everything in that folder until it is opened anew
+    bool panics = false;        ///< LMDB then refuses everything in that folder until it is opened again
     std::string folder_part{};  ///< only in folders whose path contains it
   };
 

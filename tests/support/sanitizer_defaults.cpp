@@ -7,7 +7,7 @@ extern "C" {
 
 const char* __asan_default_options() {
   return "detect_stack_use_after_return=1:strict_string_checks=1:"
-         // A size that nobody has is an answer, not the end: as malloc has it.
+         // A size beyond the memory gives null, as from malloc, and does not end the process.
          "allocator_may_return_null=1";
 }
 

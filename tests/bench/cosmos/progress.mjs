@@ -1,4 +1,4 @@
-/// A bar on standard error, drawn anew at most ten times a second; only lines at the end where that is no terminal.
+/// A bar on standard error, drawn again at most ten times a second; only lines at the end where that is no terminal.
 export class ProgressBar {
   #label;
   #total;

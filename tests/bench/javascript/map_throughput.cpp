@@ -36,7 +36,7 @@ std::vector<std::string> make_documents(std::size_t count) {
         std::to_string(1 + i % 28) + R"(,"customer":{"name":"Customer )" + n + R"(","city":"City )" +
         std::to_string(i % 100) + R"(","tags":["a","b","c"]},"items":[{"sku":"sku-)" + std::to_string(i % 5000) +
         R"(","count":2,"price":19.99},{"sku":"sku-)" + std::to_string((i * 7) % 5000) +
-        R"(","count":1,"price":5}],"note":"Please leave the parcel with the neighbours if nobody is at )"
+        R"(","count":1,"price":5}],"note":"Please leave the parcel with the neighbours if no one is at )"
         R"(home; the bell does not work, so knock loudly."})");
   }
   return documents;

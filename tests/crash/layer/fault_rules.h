@@ -1,4 +1,4 @@
-// The control file is read anew at each call below the root, so that a test can change it while the program runs;
+// The control file is read again at each call below the root, so that a test can change it while the program runs;
 // replace it by rename, lest the program sees half of it. A missing or empty file means no faults. One rule per line:
 //
 //   rule    := error operation option*              a line that begins with # is a comment

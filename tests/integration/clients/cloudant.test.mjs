@@ -40,9 +40,9 @@ describe('@ibm-cloud/cloudant', () => {
     assert.equal(result.ok, true);
     assert.equal(result.userCtx.name, credentials.name);
     assert.equal((await bySession.putDatabase({ db: 'by-session' })).status, 201);
-    const nobody = client(server, new NoAuthAuthenticator());
-    assert.equal((await nobody.getServerInformation()).status, 200);
-    const error = await failure(nobody.putDatabase({ db: 'by-nobody' }));
+    const anonymous = client(server, new NoAuthAuthenticator());
+    assert.equal((await anonymous.getServerInformation()).status, 200);
+    const error = await failure(anonymous.putDatabase({ db: 'by-anonymous' }));
     assert.equal(error.code, 401);
     const wrong = await failure(client(server, new BasicAuthenticator({ ...login, password: 'no' })).getAllDbs());
     assert.equal(wrong.code, 401);

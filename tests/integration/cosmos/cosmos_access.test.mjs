@@ -179,7 +179,7 @@ describe('access to the Cosmos DB API', () => {
     assert.equal((await container.scripts.storedProcedure('one').read()).resource.body, body);
   });
 
-  test('a token is nobody in particular to validate_doc_update, however it is spelled', async () => {
+  test('validate_doc_update sees no user name for a token, however it is spelled', async () => {
     const { database } = await cosmosClient(server).databases.create({ id: 'tokens-rules' });
     const { container } = await database.containers.create({ id: 'c', partitionKey: { paths: ['/pk'] } });
     const rules = `function (after, before, user) { if (user.roles.indexOf('_admin') < 0) throw { forbidden: 'who are you?' }; }`;
@@ -248,7 +248,7 @@ describe('access to the Cosmos DB API', () => {
     assert.equal(foreign.headers['access-control-allow-origin'], undefined);
   });
 
-  test('a key that is none is refused at the start; the port can be closed', async (t) => {
+  test('an invalid key is refused at the start; the port can be closed', async (t) => {
     await assert.rejects(Server.startFor(t, { env: { OCTAVO_COSMOS_KEY: 'short' } }));
     const closed = await Server.startFor(t, { args: ['--cosmos-enabled=false'] });
     assert.equal(closed.cosmosPort, 0);

@@ -80,7 +80,7 @@ describe('computed properties of the Cosmos DB API', () => {
     assert.ok(feed.every((item) => !('cp_tags' in item)));
   });
 
-  test('what is none is refused, and the container is not made', async () => {
+  test('an invalid definition is refused, and the container is not created', async () => {
     const { database } = await client.databases.create({ id: 'refusals' });
     const refused = [
       [{ name: 'x', query: 'selec' }, /computed property 'x' is not valid.*SC1001/],

@@ -145,7 +145,7 @@ describe('feeds of the Cosmos DB API', () => {
     }
   });
 
-  test('a place beyond the end is one of another container: the changes begin anew', async () => {
+  test('a position beyond the end is of another container: the changes start from the beginning', async () => {
     const container = await newContainer(client);
     for (let n = 0; n < 20; n++) await container.items.create({ id: String(n), pk: 'x' });
     const changes = (tag) => cosmosRequest(server, 'GET', `/${container.url}/docs`, { headers: { 'A-IM': 'Incremental Feed', 'If-None-Match': tag } });

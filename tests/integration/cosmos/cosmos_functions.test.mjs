@@ -195,7 +195,7 @@ describe('stored procedures of the Cosmos DB API', () => {
     assert.deepEqual(resources.map(({ userId, userUsername }) => `${userId} ${userUsername}`).sort(), ['ann new', 'bob old']);
   });
 
-  test('what it writes it sees, and nobody else before the end', async () => {
+  test('it sees what it writes, and others only after the end', async () => {
     const { resource } = await run(`function () {
       var c = getContext().getCollection(), link = c.getSelfLink(), seen = [];
       c.createDocument(link, { id: 'w1', pk: 'w', n: 1 });
@@ -351,7 +351,7 @@ describe('stored procedures of the Cosmos DB API', () => {
     }
   });
 
-  test('runaway procedures get an error and harm nobody', async () => {
+  test('endless procedures get an error and do not disturb others', async () => {
     const quick = async () => {
       const begun = performance.now();
       await container.items.upsert({ id: 'beside', pk: 'x' });

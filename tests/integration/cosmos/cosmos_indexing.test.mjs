@@ -140,7 +140,7 @@ describe('the indexing policy of a container', () => {
     await container.items.batch([{ operationType: 'Create', resourceBody: { id: 'x2', pk: 'x', mark: 'two' } }, { operationType: 'Delete', id: 'x1' }], 'x');
     assert.equal(await count("c.mark = 'two'"), 1);
     // All or nothing.
-    await container.items.batch([{ operationType: 'Create', resourceBody: { id: 'x3', pk: 'x', mark: 'two' } }, { operationType: 'Read', id: 'nobody' }], 'x');
+    await container.items.batch([{ operationType: 'Create', resourceBody: { id: 'x3', pk: 'x', mark: 'two' } }, { operationType: 'Read', id: 'missing' }], 'x');
     assert.equal(await count("c.mark = 'two'"), 1);
     await container.item('x2', 'x').delete();
   });

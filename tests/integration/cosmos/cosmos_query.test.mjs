@@ -69,7 +69,7 @@ describe('queries of the Cosmos DB API', () => {
     }
   });
 
-  test('pages go on where they stopped, also in a client that starts anew', async () => {
+  test('pages go on where they stopped, also in a restarted client', async () => {
     const seen = [];
     let continuationToken;
     do {

@@ -56,7 +56,7 @@ describe('resources of the Cosmos DB API', () => {
     await database.delete();
   });
 
-  test('a container with an analytical store is refused, as there is none', async () => {
+  test('a container with an analytical store is refused, as Octavo has no such store', async () => {
     for (const analyticalStorageTtl of [-1, 3600]) {
       const error = await errorOf(newContainer(client, { analyticalStorageTtl }));
       assert.equal(error.code, 400);

@@ -30,7 +30,7 @@ describe('throughput of containers', () => {
   });
   after(() => server?.stop());
 
-  test('a container that nobody gave throughput is never refused', async () => {
+  test('requests to a container without throughput are never refused', async () => {
     const container = await newContainer(client);
     for (let n = 0; n < 10; n++) await container.items.upsert({ id: 'a', pk: 'x', large });
     assert.equal((await container.readOffer()).resource.content.offerThroughput, 400);

@@ -110,7 +110,7 @@ describe('time to live', () => {
     assert.deepEqual((await container.items.readAll().fetchAll()).resources.map((item) => item.id).sort(), ['d', 'e']);
   });
 
-  test('a time that is none is refused', async () => {
+  test('an invalid time is refused', async () => {
     const container = await newContainer(client, { defaultTtl: 100 });
     for (const ttl of [0, -2, 1.5, 'soon', 2 ** 31, null]) {
       const error = await errorOf(container.items.create({ id: 'a', pk: 'x', ttl }));

@@ -93,7 +93,7 @@ describe('_changes, all at once', () => {
     await one.stop();
   });
 
-  test('a since that is none is refused', async () => {
+  test('an invalid since is refused', async () => {
     expectStatus(await server.get(`/${db}/_changes?since=nonsense`), 400);
   });
 

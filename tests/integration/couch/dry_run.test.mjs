@@ -153,7 +153,7 @@ describe('queries with a limit of what they may cost', () => {
     assert.equal(expectStatus(await server.post(`/${db}/_explain`, search), 200).index.type, 'text');
   });
 
-  test('a limit that is none is refused', async () => {
+  test('an invalid limit is refused', async () => {
     for (const value of ['0', '-1', 'much', 'nan', '1e999']) {
       expectError(await server.post(`/${db}/_find`, { selector: {} }, { headers: { 'X-Max-Request-Charge': value } }), 400, 'bad_request');
     }

@@ -173,7 +173,7 @@ describe('_find', () => {
     assert.deepEqual(second.docs.map((doc) => doc.n).slice(0, 3), [100, 105, 110]);
   });
 
-  test('a bookmark that is none is refused; nil is the beginning', async () => {
+  test('an invalid bookmark is refused; nil is the beginning', async () => {
     expectError(await server.post(`/${db}/_find`, { selector: {}, bookmark: 'garbage' }), 400, 'invalid_bookmark');
     assert.equal((await find({ selector: {}, bookmark: 'nil', limit: 2 })).docs.length, 2);
   });

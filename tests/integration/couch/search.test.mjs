@@ -234,7 +234,7 @@ describe('search', () => {
     expectError(await server.get(`/${db}/_design/odd/_search/odd?q=a`), 400, 'no_such_analyzer');
   });
 
-  test('a function that throws for some documents indexes the others; a changed one is indexed anew', async () => {
+  test('a function that throws for some documents indexes the others; a changed one is indexed again', async () => {
     const other = await server.database();
     await server.fill(other, [{ _id: 'a', words: 'red' }, { _id: 'b' }]);
     const put = expectStatus(await server.put(`/${other}/_design/d`, { indexes: { i: { index: "function (doc) { index('default', doc.words.trim()); }" } } }), 201);
@@ -358,7 +358,7 @@ describe('search through restarts', () => {
     }
   });
 
-  test('a torn index folder is built anew', async (t) => {
+  test('a torn index folder is built again', async (t) => {
     const server = await Server.startFor(t);
     await server.put('/words');
     await server.put('/words/_design/d', words);

@@ -28,7 +28,7 @@ describe('views', () => {
         custom: { map: "function(doc) { if (doc.type === 'order') emit(doc.date, doc.total); }",
           reduce: 'function(keys, values, rereduce) { return Math.max.apply(null, values); }' },
         tags: { map: 'function(doc) { (doc.tags || []).forEach(function(tag) { emit(tag, null); }); }' },
-        links: { map: "function(doc) { emit(doc._id, {_id: 'e'}); emit(doc._id, {_id: 'nobody'}); }" },
+        links: { map: "function(doc) { emit(doc._id, {_id: 'e'}); emit(doc._id, {_id: 'missing'}); }" },
         modules: { map: "function(doc) { emit(require('views/lib/tools').twice(doc.total || 0), null); }" },
         lib: { tools: 'exports.twice = function(n) { return 2 * n; };' } } });
   });
@@ -217,7 +217,7 @@ describe('views', () => {
     assert.deepEqual(expectStatus(await server.post(`/${own}/_view_cleanup`, {}), 202), { ok: true });
   });
 
-  test('a slow or endless function harms nobody', async () => {
+  test('a slow or endless function does not disturb others', async () => {
     const own = await server.database();
     await server.fill(own, [{ _id: 'a' }, { _id: 'b' }]);
     expectStatus(await server.put(`/${own}/_design/bad`, { views: { v: { map: 'function(doc) { while (true) {} }' } } }), 201);
@@ -289,7 +289,7 @@ describe('views of partitioned databases', () => {
     const sums = expectStatus(await local('p1', { group_level: 1 }), 200).rows;
     assert.equal(sums.length, 5);
     assert.equal(sums.reduce((sum, row) => sum + row.value, 0), Array.from({ length: 30 }, (_, i) => 3 * i + 1).reduce((a, b) => a + b));
-    assert.deepEqual(expectStatus(await local('nobody'), 200).rows, []);
+    assert.deepEqual(expectStatus(await local('missing'), 200).rows, []);
     const down = expectStatus(await local('p2', { reduce: false, descending: true, limit: 2 }), 200);
     assert.deepEqual(down.rows.map((row) => row.key), [[4, 89], [4, 74]]);
     const several = await server.post(`/${db}/_partition/p0/_design/local/_view/v/queries`, { queries: [{}, { group_level: 1 }] });

@@ -40,7 +40,7 @@ describe('administrators and sessions', () => {
 
   test('a wrong password is refused everywhere', async () => {
     expectError(await server.get('/', basic(`${credentials.name}:wrong`)), 401, 'unauthorized', 'Name or password is incorrect.');
-    expectStatus(await server.get('/_session', basic('nobody:x')), 401);
+    expectStatus(await server.get('/_session', basic('unknown:x')), 401);
     expectError(await server.get('/', { headers: { Authorization: 'Basic !!!notbase64' } }), 400, 'bad_request',
       'Authorization header has invalid base64 value');
   });
@@ -74,7 +74,7 @@ describe('administrators and sessions', () => {
     expectError(reply, 401, 'unauthorized', 'Name or password is incorrect.');
   });
 
-  test('nobody is nobody', async () => {
+  test('a request without credentials has a session without a name', async () => {
     const body = (await server.get('/_session', basic(false))).body;
     assert.equal(body.ok, true);
     assert.deepEqual(body.userCtx, { name: null, roles: [] });
@@ -152,7 +152,7 @@ describe('users and the security of databases', () => {
     expectStatus(await server.get('/_session', { auth: 'changing:new' }), 200);
   });
 
-  test('a deleted user is nobody any more', async () => {
+  test('a deleted user cannot log in', async () => {
     const { rev } = (await server.put(userPath('leaving'), user('leaving'))).body;
     expectStatus(await server.get('/_session', as('leaving')), 200);
     expectStatus(await server.delete(`${userPath('leaving')}?rev=${rev}`), 200);
@@ -295,7 +295,7 @@ describe('SIGHUP', () => {
 });
 
 describe('a server that wants valid users', () => {
-  test('refuses nobody-requests, but for _up', async (t) => {
+  test('refuses requests without credentials, except _up', async (t) => {
     const server = await Server.startFor(t, { admin: true, config: '[auth]\nrequire_valid_user = true\npbkdf2_iterations = 1000\n' });
     expectStatus(await server.get('/_up', { auth: false }), 200);
     const refused = await server.get('/', { auth: false });
@@ -307,7 +307,7 @@ describe('a server that wants valid users', () => {
 });
 
 describe('a server behind a proxy that knows the users', () => {
-  test('believes the proxy by its token, and nobody else', async (t) => {
+  test('believes only the proxy, by its token', async (t) => {
     const server = await Server.startFor(t, { admin: true, config: '[auth]\nproxy_secret = "shared"\npbkdf2_iterations = 1000\n' });
     const session = async (name, secret) => {
       const token = createHmac('sha256', secret).update(name).digest('hex');

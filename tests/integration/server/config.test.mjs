@@ -11,7 +11,7 @@ import { credentials, eventually, expectError, expectStatus, patience, Server, s
 const root = '/_node/_local/_config';
 const login = `${credentials.name}:${credentials.password}`;
 const cheap = '[auth]\npbkdf2_iterations = 1000\n';
-const nobody = { auth: false };
+const anonymous = { auth: false };
 
 const set = async (server, name, value, options) =>
   expectStatus(await server.put(`${root}/${name}`, JSON.stringify(String(value)), options), 200);
@@ -36,7 +36,7 @@ const connectionMs = async (server, bytes) => {
 };
 
 const busyFunction = (ms) => `function (doc, req) { var end = Date.now() + ${ms}; while (Date.now() < end) {} return [null, 'x']; }`;
-const preflight = (server, headers) => server.request('OPTIONS', '/', { ...nobody,
+const preflight = (server, headers) => server.request('OPTIONS', '/', { ...anonymous,
   headers: { Origin: 'https://a.example', 'Access-Control-Request-Method': 'PUT', ...headers } });
 const withCors = async (server, check) => {
   await set(server, 'cors/enabled', 'true');
@@ -65,24 +65,24 @@ const effects = {
   'couch_peruser/q': 'with users, below',
 
   async 'auth/require_valid_user'(server) {
-    expectStatus(await server.get('/', nobody), 200);
+    expectStatus(await server.get('/', anonymous), 200);
     await set(server, 'auth/require_valid_user', 'true');
-    expectStatus(await server.get('/', nobody), 401);
+    expectStatus(await server.get('/', anonymous), 401);
   },
   async 'auth/admin_only_all_dbs'(server) {
-    expectStatus(await server.get('/_all_dbs', nobody), 401);
+    expectStatus(await server.get('/_all_dbs', anonymous), 401);
     await set(server, 'auth/admin_only_all_dbs', 'false');
-    expectStatus(await server.get('/_all_dbs', nobody), 200);
+    expectStatus(await server.get('/_all_dbs', anonymous), 200);
   },
   async 'auth/session_timeout'(server) {
     await set(server, 'auth/session_timeout', '77s');
-    const reply = await server.post('/_session', { name: credentials.name, password: credentials.password }, nobody);
+    const reply = await server.post('/_session', { name: credentials.name, password: credentials.password }, anonymous);
     assert.match(reply.headers['set-cookie'][0], /Max-Age=77/);
   },
   async 'auth/cookie_secret'(server) {
-    const reply = await server.post('/_session', { name: credentials.name, password: credentials.password }, nobody);
+    const reply = await server.post('/_session', { name: credentials.name, password: credentials.password }, anonymous);
     const Cookie = reply.headers['set-cookie'][0].split(';')[0];
-    const asSession = () => server.get('/_all_dbs', { ...nobody, headers: { Cookie } });
+    const asSession = () => server.get('/_all_dbs', { ...anonymous, headers: { Cookie } });
     expectStatus(await asSession(), 200);
     await set(server, 'auth/cookie_secret', 'another secret');
     expectStatus(await asSession(), 401);
@@ -90,7 +90,7 @@ const effects = {
   async 'auth/proxy_secret'(server) {
     const headers = { 'X-Auth-CouchDB-UserName': 'bob',
       'X-Auth-CouchDB-Token': createHmac('sha256', 'shared').update('bob').digest('hex') };
-    const name = async () => (await server.get('/_session', { ...nobody, headers })).body.userCtx.name;
+    const name = async () => (await server.get('/_session', { ...anonymous, headers })).body.userCtx.name;
     assert.equal(await name(), null);
     await set(server, 'auth/proxy_secret', 'shared');
     assert.equal(await name(), 'bob');
@@ -366,7 +366,7 @@ test('JSON Web Tokens that were accepted are checked by the settings of now', as
   const part = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const input = `${part({ typ: 'JWT', alg: 'HS256' })}.${part({ sub: 'jane', groups: ['staff'], '_couchdb.roles': ['old'] })}`;
   const Authorization = `Bearer ${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`;
-  const session = () => server.get('/_session', { ...nobody, headers: { Authorization } });
+  const session = () => server.get('/_session', { ...anonymous, headers: { Authorization } });
   assert.deepEqual(expectStatus(await session(), 200).userCtx, { name: 'jane', roles: ['old'] });
   await set(server, 'auth/jwt_roles_claim_path', 'groups');
   assert.deepEqual(expectStatus(await session(), 200).userCtx, { name: 'jane', roles: ['staff'] });
@@ -383,7 +383,7 @@ describe('what is changed stays', () => {
     await server.kill();
     await server.relaunch();
     expectStatus(await server.get('/_uuids?count=6'), 400);
-    expectStatus(await server.get('/_all_dbs', nobody), 401);
+    expectStatus(await server.get('/_all_dbs', anonymous), 401);
     expectStatus(await server.get('/_all_dbs', { auth: 'ann:one' }), 200);
     const files = fs.readdirSync(path.join(server.dataDir, 'catalog')).map((name) => fs.readFileSync(path.join(server.dataDir, 'catalog', name)));
     assert.ok(files.every((bytes) => !bytes.includes('ann:one') && !bytes.includes('"one"')));
@@ -391,8 +391,8 @@ describe('what is changed stays', () => {
     await unset(server, 'uuids/max_count');
     await server.stop({ keepFolder: true });
     await server.relaunch();
-    expectStatus(await server.get('/_uuids?count=6', nobody), 200);
-    expectStatus(await server.get('/_all_dbs', nobody), 200);
+    expectStatus(await server.get('/_uuids?count=6', anonymous), 200);
+    expectStatus(await server.get('/_all_dbs', anonymous), 200);
     await server.stop();
   });
 
@@ -473,7 +473,7 @@ describe('programs that set up CouchDB', () => {
     expectStatus(await fresh.get('/_global_changes', asAnn), 200);
     expectStatus(await fresh.post('/_cluster_setup', wanted, asAnn), 201);
     assert.deepEqual(expectStatus(await fresh.get('/_cluster_setup', asAnn), 200), { state: 'single_node_enabled' });
-    expectStatus(await fresh.get('/_cluster_setup', nobody), 401);
+    expectStatus(await fresh.get('/_cluster_setup', anonymous), 401);
     expectError(await fresh.post('/_cluster_setup', { action: 'add_node', host: 'b' }, asAnn), 400, 'bad_request', /single node/);
     expectError(await fresh.post('/_cluster_setup', {}, asAnn), 400, 'bad_request', /Invalid Action/);
     await fresh.stop();

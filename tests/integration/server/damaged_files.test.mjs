@@ -86,7 +86,7 @@ describe('a data folder with damaged files', () => {
     assert.equal(check(server.dataDir).status, 0);
   });
 
-  test('a partition whose file is gone is not begun anew', async () => {
+  test('a partition whose file is gone is not replaced by an empty one', async () => {
     fs.rmSync(partition);
     assert.equal(check(server.dataDir).status, 1);
     await server.relaunch();
@@ -113,7 +113,7 @@ describe('a data folder with damaged files', () => {
     });
   }
 
-  test('a damaged index is built anew', async () => {
+  test('a damaged index is built again', async () => {
     fs.truncateSync(index, 2 * 4096);
     assert.equal(check(server.dataDir).status, 1);
     await server.relaunch();
@@ -126,7 +126,7 @@ describe('a data folder with damaged files', () => {
     restore();
   });
 
-  test('a damaged view is built anew', async () => {
+  test('a damaged view is built again', async () => {
     fs.truncateSync(view, 2 * 4096);
     const damaged = check(server.dataDir);
     assert.equal(damaged.status, 1);

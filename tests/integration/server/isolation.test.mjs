@@ -1,4 +1,4 @@
-// What people write into design documents may be slow. It must cost those who asked for it, and nobody else: not the end
+// What people write into design documents may be slow. It must cost only those who asked for it: not the end
 // of the server, not the deletion of its database, not the views, searches and requests of other databases.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -75,7 +75,7 @@ describe('slow functions', () => {
     return longest;
   }
 
-  test('a reduce that is slow ends with its database, and nobody waits for it', async () => {
+  test('a slow reduce ends with its database, which does not wait for it', async () => {
     const db = await server.database();
     await server.fill(db, docs(2_000));
     const reduce = `function(keys, values, rereduce) { ${busy(300)} return values.length; }`;
@@ -132,7 +132,7 @@ describe('slow functions', () => {
     assert.ok(ms < 2_500 * patience, `deletion: ${ms} ms`);
   });
 
-  test('a filter of a change feed keeps nobody from writing', async () => {
+  test('a filter of a change feed does not delay writes', async () => {
     const db = await server.database();
     await server.fill(db, docs(16));
     expectStatus(await server.put(`/${db}/_design/f`, { filters: { slow: `function(doc) { ${busy(700)} return true; }` } }), 201);

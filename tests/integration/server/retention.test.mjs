@@ -1,4 +1,4 @@
-// Tombstones that are dropped after a time: who is behind is told so, and nobody misses a deletion.
+// Tombstones that are dropped after a time: a reader that is behind is told so, and no reader misses a deletion.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import http from 'pouchdb-adapter-http';

@@ -104,7 +104,7 @@ function raise(least, amount, most) {
   });
 }
 
-/// Every item once more under a longer id; nobody listens to errors.
+/// Every item once more under a longer id; errors are ignored.
 function copy(suffix, clears) {
   var collection = getContext().getCollection();
   var link = collection.getSelfLink();

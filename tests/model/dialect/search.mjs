@@ -1,5 +1,5 @@
 // Search by whole words (analyzer keyword): terms, ranges, and what AND, OR and NOT make of them. Every document is looked
-// at anew for each query. Only queries whose brackets say all are understood.
+// at again for each query. Only queries whose brackets say all are understood.
 import { compareBytes } from './database.mjs';
 import { isDesign } from './document_parser.mjs';
 import { designOf, indexDocument } from './functions.mjs';

@@ -1,4 +1,4 @@
-// Views: every row is computed anew for each query, sorted and filtered; reduces run over what is left.
+// Views: every row is computed again for each query, sorted and filtered; reduces run over what is left.
 import { compareValues } from './collation.mjs';
 import { compareBytes } from './database.mjs';
 import { isDesign } from './document_parser.mjs';

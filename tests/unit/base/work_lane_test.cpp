@@ -44,7 +44,7 @@ TEST_CASE("work of the pool overtakes what waits in the lane") {
   CHECK(order == std::vector<char>{'l', 'p', 'p', 'l', 'l', 'l', 'l'});
 }
 
-TEST_CASE("the lane uses all threads while nobody else wants them") {
+TEST_CASE("the lane uses all threads while no other work wants them") {
   boost::asio::thread_pool pool(3);
   WorkLane lane(pool, 3);
   std::atomic<int> inside{0};

@@ -191,7 +191,7 @@ TEST_CASE("what an interrupted creation left is removed at the next start") {
   const auto orphan = fixture.settings().data_dir / "databases" / "0123456789abcdef0123456789abcdef";
   std::filesystem::create_directories(orphan / "partition-0");
   fixture.start();
-  // In the background: nobody waits for it.
+  // In the background: no caller waits for it.
   for (int i = 0; i < 1000 && std::filesystem::exists(orphan); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
   }

@@ -53,7 +53,7 @@ bool committed(OptimisticTransaction& transaction) {
 
 }  // namespace
 
-TEST_CASE("an optimistic transaction sees its own edits, and nobody else does before the commit") {
+TEST_CASE("an optimistic transaction sees its own edits, and others do after the commit") {
   EngineFixture fixture;
   const auto database = fixture.create("d", {true, 2});
   EngineFixture::put(*database, "p:1", "{\"n\":1}");
@@ -204,7 +204,7 @@ TEST_CASE("a transaction that writes without end is bounded") {
   CHECK(database->statistics()->document_count == OptimisticTransaction::writes_max);
 }
 
-TEST_CASE("attempts in turn lose nothing, whoever else writes") {
+TEST_CASE("repeated attempts lose nothing beside other writers") {
   EngineFixture fixture;
   const auto database = fixture.create("d", {true, 1});
   EngineFixture::put(*database, "p:sum", "0");

@@ -161,6 +161,6 @@ TEST_CASE("databases that name the same budget share it, with the rate that was 
   CHECK(first->rate() == 25'000);
   budgets.set_rate("mall", 30'000);
   CHECK(first->rate() == 30'000);
-  budgets.set_rate("nobody's", 1);
+  budgets.set_rate("unused", 1);
   CHECK(budgets.budget("other", 400) != first);
 }

@@ -79,7 +79,7 @@ TEST_CASE("between two turns everything else that is ready runs") {
   CHECK(waiting.order.substr(0, 8) == ".a.a.a.b");
 }
 
-TEST_CASE("nobody reads while enough is in hand") {
+TEST_CASE("no connection reads while enough bytes are there") {
   Waiting waiting;
   waiting.bytes.in_hand = BodyTurns::in_hand_bytes_max;
   waiting.add('a', 3);
@@ -129,14 +129,14 @@ TEST_CASE("while much is held only those read who come to their end next") {
     waiting.context.poll();
     CHECK(waiting.order == "zzz");
   }
-  SECTION("nobody is held back by those of whom nothing comes") {
+  SECTION("connections that send nothing delay no others") {
     std::this_thread::sleep_for(BodyTurns::moving_within + std::chrono::milliseconds{10});
     waiting.context.poll();
     CHECK(waiting.order == "zzz");
   }
 }
 
-TEST_CASE("whoever still waits at the end is let go of") {
+TEST_CASE("coroutines that still wait at the end are destroyed") {
   const auto held = std::make_shared<int>(0);
   {
     asio::io_context context{1};

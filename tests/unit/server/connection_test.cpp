@@ -252,7 +252,7 @@ TEST_CASE("many connections at once on several threads are all served") {
   for (std::size_t i = 0; i < 3; ++i) CHECK(server.metrics.shard(i).connections_accepted.value() > 5);
 }
 
-TEST_CASE("a client that leaves in the middle of a request harms nobody") {
+TEST_CASE("a client that leaves in the middle of a request does not disturb others") {
   TestServer server;
   for (int i = 0; i < 50; ++i) {
     Client client(server.port());

@@ -35,7 +35,7 @@ class NotifySocket {
   NotifySocket(const NotifySocket&) = delete;
   NotifySocket& operator=(const NotifySocket&) = delete;
 
-  /// The next datagram; empty if there is none.
+  /// The next datagram; empty if no datagram is waiting.
   std::string next() const {
     std::array<char, 100> bytes{};
     const auto size = ::recv(descriptor_, bytes.data(), bytes.size(), MSG_DONTWAIT);
@@ -58,7 +58,7 @@ TEST_CASE("a service manager is told the state of the server") {
   CHECK(manager.next() == "STOPPING=1");
 }
 
-TEST_CASE("a server without a service manager tells nobody") {
+TEST_CASE("a server without a service manager sends no message") {
   ::unsetenv("NOTIFY_SOCKET");
   notify_service_manager("READY=1");
   const std::string too_long = "/" + std::string(300, 'x');

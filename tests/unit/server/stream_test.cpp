@@ -102,7 +102,7 @@ TEST_CASE("a waiting stream that its client ended does not look whole") {
   CHECK_FALSE(reply.complete);
 }
 
-TEST_CASE("behind a stream nobody waits for more from a client that has finished sending") {
+TEST_CASE("after a stream, the server does not wait for a client that has finished sending") {
   for (const std::string& rest :
        {std::string(), std::string("GET /sho"), post("/echo", std::string(80, 'x')).substr(0, 100)}) {
     TestServer server;

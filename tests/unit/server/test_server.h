@@ -22,7 +22,7 @@ namespace octavo::server::test {
 ///   turns/<size>         a stream of one piece of that size; `turns` counts what else the thread did meanwhile
 ///   prefixed             a body "head;" and then a stream of "tail"
 ///   attachment/<n>/<m>   a stream announced as n bytes, of m bytes
-///   follow               a stream of "start" that lasts until nobody listens
+///   follow               a stream of "start" that lasts until the client has left
 ///   slow/<ms>            answers after that time
 ///   block/<ms>           answers after that time, and keeps the I/O thread until then
 ///   status/<n>           that status

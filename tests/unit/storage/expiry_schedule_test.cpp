@@ -130,7 +130,7 @@ TEST_CASE("for documents from before a time to live the schedule is made part by
   CHECK(is_sound(fixture, StatedExpiration()));
 }
 
-TEST_CASE("by another rule the schedule is made anew") {
+TEST_CASE("a changed rule replaces the schedule") {
   PartitionFixture fixture;
   fixture.partition().set_time_to_live(std::make_shared<StatedExpiration>());
   REQUIRE(fixture.put("p:a", expires_at(1)));
@@ -144,7 +144,7 @@ TEST_CASE("by another rule the schedule is made anew") {
   CHECK(is_sound(fixture, StatedExpiration(far_future)));
 }
 
-TEST_CASE("a schedule that the partition has gone on without is made anew") {
+TEST_CASE("a schedule that missed writes of its partition is replaced") {
   PartitionFixture fixture;
   fixture.partition().set_time_to_live(std::make_shared<StatedExpiration>());
   const auto a = fixture.put("p:a", expires_at(1)).value();

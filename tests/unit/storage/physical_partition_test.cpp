@@ -244,7 +244,7 @@ TEST_CASE("the feed of a logical partition holds its documents only") {
   fixture.put("x:2", "{}");
   fixture.put("xx:1", "{}");
   CHECK(feed_ids(fixture, "x") == std::vector<std::string>{"x:1", "x:2"});
-  CHECK(feed_ids(fixture, "nobody").empty());
+  CHECK(feed_ids(fixture, "missing").empty());
 }
 
 TEST_CASE("counters follow writes, deletions and purges, also per logical partition") {
@@ -260,7 +260,7 @@ TEST_CASE("counters follow writes, deletions and purges, also per logical partit
   CHECK(x->document_count == 1);
   CHECK(x->deleted_count == 1);
   CHECK(x->external_bytes == 2 * (3 + 2));
-  CHECK(fixture.snapshot().statistics_of("nobody")->document_count == 0);
+  CHECK(fixture.snapshot().statistics_of("missing")->document_count == 0);
 }
 
 TEST_CASE("a purged document leaves no trace") {

@@ -52,7 +52,7 @@ TEST_CASE("an expired document is deleted to every reader") {
   CHECK(cursor.previous()->deleted);
 }
 
-TEST_CASE("an expired document can be made anew, and not be changed") {
+TEST_CASE("an expired document can be created again, and not be changed") {
   PartitionFixture fixture;
   REQUIRE(fixture.put("p:a", R"({"ended":1})"));
   fixture.partition().set_time_to_live(std::make_shared<MarkedExpired>());
@@ -67,7 +67,7 @@ TEST_CASE("an expired document can be made anew, and not be changed") {
   CHECK(check_partition(fixture.partition(), true).value().sound());
 }
 
-TEST_CASE("a document made anew after it expired has its unique values again, whoever had them meanwhile") {
+TEST_CASE("a document created again after it expired has its unique values again, even if others had them meanwhile") {
   PartitionFixture fixture;
   fixture.partition().set_unique_keys(std::make_shared<UniqueValues>());
   REQUIRE(fixture.put("p:a", R"({"ended":1,"v":7})"));

@@ -132,7 +132,7 @@ TEST_CASE("a purged document is a removed one") {
   CHECK(check_partition(fixture.partition(), false).value().sound());
 }
 
-TEST_CASE("the end of a document's time is marked, whether it is removed or made anew") {
+TEST_CASE("the end of a document's time is marked, whether it is removed or created again") {
   PartitionFixture fixture;
   fixture.partition().set_keeps_versions(true);
   fixture.partition().set_time_to_live(std::make_shared<ExpiredVersions>());

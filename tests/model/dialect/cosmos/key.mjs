@@ -1,5 +1,5 @@
 // Partition keys: the values at a container's paths, as headers write them, and as the part of a document's id before
-// the colon. A key is a list of values, one for each path; undefined is none. The beginning of such a list names all
+// the colon. A key is a list of values, one for each path; undefined is no key. The beginning of such a list names all
 // the keys of a hierarchy below it.
 import { isObject } from '../request.mjs';
 import { badRequest } from './reply.mjs';

@@ -1,7 +1,7 @@
 // Times to live. An item that has ended is deleted to everybody at once; when it leaves the disk is the server's own
 // affair.
 //
-// The server counts whole seconds by its own clock, so nobody knows the moment at which an item ends: calls are made
+// The server counts whole seconds by its own clock, so the moment at which an item ends is not known: calls are made
 // when an item surely lives or surely has ended. Either its time is longer than any sequence of calls, or the next call
 // that could tell waits (driver/session.mjs).
 import { badRequest } from './reply.mjs';

@@ -1,6 +1,6 @@
 // If-Match: what an item must be for an edit to happen.
 
-/// The revision of a tag that is none: no document has it.
+/// The revision of an invalid tag: no document has it.
 const NEVER = '0-';
 
 /// { given, any, rev }. A tag that no revision can have never matches.

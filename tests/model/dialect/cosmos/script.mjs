@@ -172,7 +172,7 @@ export function runScript(database, key, text, { parameters = [], operation = 'E
   return { request: asJson(request.body), response: asJson(response.body) };
 }
 
-/// The text as a function of JSON values; undefined when it is none.
+/// The text as a function of JSON values; undefined if the text is not a function.
 export function compile(text) {
   let compiled;
   try {

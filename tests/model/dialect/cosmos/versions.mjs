@@ -35,7 +35,7 @@ function rowOf(database, version) {
 const isEnd = (row) => row.metadata?.timeToLiveExpired === true;
 const etagOfRow = (row) => row.previous?._etag ?? row.current?._etag;
 
-/// The end of a time to live is in the feed where the server noticed it: before what came anew, if anything did.
+/// The end of a time to live is in the feed where the server noticed it: before a later version, if one was written.
 function judge(database, start, versions, since, rows, compare) {
   const wrong = compare(
     versions.filter(({ expires }) => !expires).map((version) => rowOf(database, version)),
@@ -59,7 +59,7 @@ function judgeItem(database, id, versions, since, rows, compare) {
   for (const version of all.filter((one) => one.expires || versions.includes(one))) {
     const isNext =
       seen.length > 0 && isEnd(seen[0]) === version.expires && etagOfRow(seen[0]) === `"${version.leaf.rev}"`;
-    // Nobody may have noticed the last one yet, or somebody may have before the feed's start.
+    // The server may not have noticed the last one yet, or may have noticed it before the feed's start.
     const mayMiss = version.expires && (version === all.at(-1) || version.sequence <= since);
     if (!isNext && mayMiss) continue;
     const wrong = compare(rowOf(database, version), seen.shift());

@@ -37,7 +37,7 @@ TEST_CASE("_bulk_docs without docs is refused") {
         "`new_edits` parameter must be a boolean.");
 }
 
-TEST_CASE("one document that is none refuses the whole request") {
+TEST_CASE("one invalid document refuses the whole request") {
   CouchApiFixture couch;
   couch.put("/db");
   CHECK(couch.post("/db/_bulk_docs", R"({"docs":[{"_id":"a"},5]})").status == 400);

@@ -23,7 +23,7 @@ struct FindApi {
 /// A selector for Ann, and for as many who are not there.
 std::string asking_for_ann_and(std::size_t others) {
   std::string names = R"(["Ann")";
-  for (std::size_t i = 0; i < others; ++i) names += ",\"nobody" + std::to_string(i) + "\"";
+  for (std::size_t i = 0; i < others; ++i) names += ",\"missing" + std::to_string(i) + "\"";
   return R"({"selector":{"name":{"$in":)" + names + "]}}}";
 }
 

@@ -33,7 +33,7 @@ TEST_CASE("a boolean may be written in any case") {
   CHECK(of_text("false").as_boolean() == false);
 }
 
-TEST_CASE("a boolean that is none is a query_parse_error that quotes it") {
+TEST_CASE("an invalid boolean is a query_parse_error that quotes it") {
   const auto value = of_text("maybe").as_boolean();
   REQUIRE_FALSE(value.has_value());
   CHECK(value.error().word == "query_parse_error");

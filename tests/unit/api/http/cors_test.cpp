@@ -69,7 +69,7 @@ TEST_CASE("headers of a preflight are compared without case, and configured ones
   CHECK(preflight(settings, shop, "GET", "AUTHORIZATION,x-my-header , if-match"));
 }
 
-TEST_CASE("an OPTIONS request that is no preflight is none") {
+TEST_CASE("an OPTIONS request without the headers of a preflight is answered as no preflight") {
   TestRequest no_origin(Method::options);
   no_origin.header("Access-Control-Request-Method", "PUT");
   CHECK_FALSE(CorsPolicy(cors_settings()).preflight(no_origin.get()));

@@ -7,7 +7,7 @@
 
 using octavo::api::is_trusted_host;
 
-TEST_CASE("names that nobody can register are trusted hosts") {
+TEST_CASE("names that cannot be registered are trusted hosts") {
   for (const auto* host : {"localhost", "localhost:5984", "LOCALHOST", "octavo:5984", "app.localhost", "localhost.",
                            "host.docker.internal:5984", ""}) {
     CAPTURE(host);

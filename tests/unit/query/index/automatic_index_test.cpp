@@ -484,7 +484,7 @@ TEST_CASE("pages in the order of an automatic index go on in it when a value com
       if (!request.contains("bookmark")) write_late();
       request["bookmark"] = page.at("bookmark");
     }
-    // The plan of a moment ago is none for now.
+    // The plan made before is no longer valid.
     CHECK(sorts());
   }
   CHECK(ids == expected);

@@ -18,7 +18,7 @@ class EverythingExpired final : public storage::TimeToLive {
   std::int64_t identity() const override { return 0; }
 };
 
-/// Whether all documents but design documents have expired. Nobody deletes them.
+/// Whether all documents but design documents have expired. The test deletes none of them.
 inline void set_all_expired(partitioning::Database& database, bool expired) {
   for (const std::size_t partition_id : database.partition_ids()) {
     auto& partition = database.physical_partition(partition_id);

@@ -67,7 +67,7 @@ void check_rows(partitioning::Database& database, std::int64_t default_s) {
 
 }  // namespace
 
-TEST_CASE("whoever waits for it finds no document that had expired by then") {
+TEST_CASE("a caller that waits finds no document that had expired by then") {
   ActiveTasks tasks;
   EngineFixture fixture(DatabaseServices::factory(&tasks, octavo::tests::read_definition));
   const auto database = fixture.create("notes", {.q = 2, .definition = std::string(end_if_they_say)});
@@ -95,7 +95,7 @@ TEST_CASE("documents from before their database had a time to live are found, to
   check_rows(*database, 1);
 }
 
-TEST_CASE("nobody has to ask: what has expired is deleted in the background") {
+TEST_CASE("expired documents are deleted in the background, without a request") {
   ActiveTasks tasks;
   EngineFixture fixture(DatabaseServices::factory(&tasks, octavo::tests::read_definition));
   const auto database = fixture.create("notes", {.definition = std::string(end_unless_they_say)});
@@ -107,7 +107,7 @@ TEST_CASE("nobody has to ask: what has expired is deleted in the background") {
   CHECK(statistics(*database).document_count == 0);
 }
 
-TEST_CASE("where documents do not end nobody waits") {
+TEST_CASE("without documents that expire, requests do not wait") {
   ActiveTasks tasks;
   EngineFixture fixture(DatabaseServices::factory(&tasks, octavo::tests::read_definition));
   const auto database = fixture.create("notes", {});

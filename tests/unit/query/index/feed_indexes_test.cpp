@@ -522,7 +522,7 @@ TEST_CASE("an index that cannot be opened now keeps its files") {
   }
   CHECK(Lists::soon([&] { return !lists.view("d", "all").failure; }));
   CHECK(lists.current_rows("d", "all").size() == 2);
-  CHECK(orders().applied["x"] == 0);  // nothing was built anew
+  CHECK(orders().applied["x"] == 0);  // nothing was built again
 }
 
 TEST_CASE("an index that takes only some of the documents gets the others later") {

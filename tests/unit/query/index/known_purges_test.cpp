@@ -1,4 +1,4 @@
-// An index is told which documents were purged, and looks at all of its own only where nobody knows.
+// An index is told which documents were purged, and looks at all of its own only if they are unknown.
 #include <optional>
 #include <string>
 #include <vector>

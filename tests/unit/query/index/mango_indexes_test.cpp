@@ -208,7 +208,7 @@ TEST_CASE("global indexes that are defined while documents are written have the 
   CHECK(fixture.index_problems() == std::vector<std::string>{});
 }
 
-TEST_CASE("a global index that was half built when the server died is built anew") {
+TEST_CASE("a global index that was half built when the server died is built again") {
   FindFixture fixture({false, 2});
   std::mt19937 random(10);
   edit(fixture, random, "", 300);
@@ -238,7 +238,7 @@ TEST_CASE("a global index that was half built when the server died is built anew
   CHECK(rows_of(fixture, view) == expected_rows(fixture, view));
 }
 
-TEST_CASE("a global index that knows more than its database is built anew") {
+TEST_CASE("a global index that knows more than its database is built again") {
   FindFixture fixture;
   std::mt19937 random(11);
   edit(fixture, random, "", 50);

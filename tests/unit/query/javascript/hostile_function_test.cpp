@@ -105,7 +105,7 @@ TEST_CASE("an endless loop ends at the time limit") {
   CHECK(outcome.took < patiently(3s));
 }
 
-TEST_CASE("a call ends soon when nobody needs it any more, and others go on") {
+TEST_CASE("a call ends soon when it is not needed any more, and others go on") {
   std::atomic<bool> stopping{false};
   std::optional<Error> ended;
   std::optional<Error> refused;
@@ -237,7 +237,7 @@ TEST_CASE("output is bounded") {
   const NarrowLimits limits;
   CHECK(outcome_of("function() { while (true) emit('0123456789', null); }").reason == too_much_output);
   CHECK(outcome_of("function() { emit('x'.repeat(2000000)); }").reason == too_much_output);
-  CHECK(outcome_of("function() { for (;;) index('a', 'b'); }").reason == too_long);  // nobody listens
+  CHECK(outcome_of("function() { for (;;) index('a', 'b'); }").reason == too_long);  // nothing takes the fields
   Expected<void> indexed;
   Expected<std::string> reduced;
   std::thread([&] {

@@ -185,7 +185,7 @@ TEST_CASE("plans that take turns return each match once and in order, in pages o
   }
 }
 
-TEST_CASE("documents that nobody changes come once, while others change between the pages") {
+TEST_CASE("unchanged documents come once, while others change between the pages") {
   FindFixture fixture;
   Data data(fixture, 2'000);
   for (int round = 0; round < 60; ++round) {

@@ -29,7 +29,7 @@ std::string shown(const FieldConstraint& constraint) {
   return text;
 }
 
-/// `a` is none of so many strings.
+/// `a` differs from each of this many strings.
 json::object all_but(int values) {
   json::array conditions;
   for (int i = 0; i < values; ++i) conditions.push_back(json::object{{"$ne", "value " + std::to_string(10'000 + i)}});

@@ -1,6 +1,6 @@
 #!/usr/bin/env escript
 %% -*- coding: utf-8 -*-
-%% Makes regex_oracle.txt anew: what Erlang's `re`, called as CouchDB calls it, says of each pattern and subject.
+%% Writes regex_oracle.txt: what Erlang's `re`, called as CouchDB calls it, says of each pattern and subject.
 %% usage: escript regex_oracle.escript > regex_oracle.txt
 -mode(compile).
 

@@ -189,7 +189,7 @@ TEST_CASE("no index is asked for what is computed, also when one knows a stored 
   CHECK(fixed[0].path == std::vector<std::string>{"pk"});
 }
 
-TEST_CASE("a continuation ends when the computed property that the query names is defined anew") {
+TEST_CASE("a continuation ends when the computed property that the query names is redefined") {
   Products products;
   const auto parse = [&](const sql::ComputedProperties::Ptr& properties) {
     return sql::SqlQuery::parse("SELECT VALUE c.cp_lower FROM c", {}, properties).value();

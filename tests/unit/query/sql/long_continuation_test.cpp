@@ -144,7 +144,7 @@ TEST_CASE("what is deleted between pages, the last row of a page too, takes noth
         texts.remove(LongTexts::number_of(last + 100));
         std::erase(expected, LongTexts::number_of(last + 100));
       });
-      // Nobody knows the place of the row that is gone: those that begin alike come once more.
+      // The position of the row that is gone is not known: those that begin alike come once more.
       std::ranges::sort(seen);
       seen.erase(std::ranges::unique(seen).begin(), seen.end());
       CHECK(seen == expected);

@@ -361,7 +361,7 @@ TEST_CASE("a walk by ids is left for a sort, and gone on with on the next page")
   }
 }
 
-TEST_CASE("items that nobody changes come once, while others change between the pages of a query with an order") {
+TEST_CASE("unchanged items come once, while others change between the pages of a query with an order") {
   OrderedItems items(GENERATE(IndexedBy::automatic, IndexedBy::automatic_in_three), 2'000);
   items.slice = 50;
   std::size_t left = 0;

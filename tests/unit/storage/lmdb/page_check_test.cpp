@@ -232,7 +232,7 @@ TEST_CASE("a file that is cut off anywhere is refused before it is opened") {
     const bool sound = check(file.folder()).sound();
     INFO(bytes);
     CHECK(check_roots(file.folder(), partition_trees).has_value() == sound);
-    // Only free pages can be missed by nobody.
+    // Only pages that are free may be missing unnoticed.
     if (bytes < file.image.size() / 2) CHECK_FALSE(sound);
     file.restore();
   }

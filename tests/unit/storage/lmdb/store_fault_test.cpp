@@ -161,7 +161,7 @@ TEST_CASE("a store that lacks trees is not opened if the disk fails otherwise") 
   CHECK(subject.get("row") == "old");
 }
 
-TEST_CASE("a commit whose sync fails is an error, and the next one first opens and syncs the files anew") {
+TEST_CASE("a commit whose sync fails is an error, and the next one first opens and syncs the files again") {
   for (const auto durability : both_durabilities) {
     FailingStore subject(durability);
     subject.faults.plan({.calls = {Call::commit}});
@@ -430,7 +430,7 @@ TEST_CASE("an exception anywhere in a write leaves the store as it was") {
     CHECK(subject.get("row") == "old");
     CHECK(subject.put("row", "new"));
     CHECK(subject.get("row") == "new");
-    // Nobody counts as being inside any more.
+    // No thread counts as being inside any more.
     CHECK(subject.store->close_if_idle());
   }
 }

@@ -87,7 +87,7 @@ TEST_CASE("a user document with the simple scheme is read") {
   CHECK(user->password->matches("apple"));
 }
 
-TEST_CASE("nobody logs in by a user document whose key is cut short or empty") {
+TEST_CASE("a user document whose key is cut short or empty lets no one log in") {
   const std::string head =
       R"({"type":"user","name":"jan","roles":[],"password_scheme":"pbkdf2","iterations":10,"salt":"0","derived_key":")";
   CHECK_FALSE(parse_user_document("jan", head + "\"}")->password);
@@ -107,7 +107,7 @@ TEST_CASE("system roles in a user document are ignored") {
   CHECK(user->roles == std::vector<std::string>{"a", "_metrics"});
 }
 
-TEST_CASE("a document that is no user's is none") {
+TEST_CASE("an invalid user document is not taken as a user") {
   CHECK_FALSE(parse_user_document("jan", R"({"type":"user","name":"eve","roles":[]})"));
   CHECK_FALSE(parse_user_document("jan", R"({"type":"thing","name":"jan","roles":[]})"));
   CHECK_FALSE(parse_user_document("jan", R"([])"));
@@ -143,7 +143,7 @@ TEST_CASE("a session cookie with any bit changed is refused") {
   }
 }
 
-TEST_CASE("what is no session cookie is none") {
+TEST_CASE("an invalid session cookie is not taken as one") {
   CHECK_FALSE(SessionCookie::decode(""));
   CHECK_FALSE(SessionCookie::decode("!!!"));
   CHECK_FALSE(SessionCookie::decode(crypto::base64url_encode("jan")));

@@ -46,7 +46,7 @@ TEST_CASE("a remembered password is taken again, a wrong one still is not") {
   CHECK(fixture.basic("admin", "secret"));
   CHECK(fixture.basic("admin", "wrong").error() == wrong_password);
   CHECK(fixture.basic("admin", "").error() == wrong_password);
-  CHECK(fixture.basic("nobody", "secret").error() == wrong_password);
+  CHECK(fixture.basic("unknown", "secret").error() == wrong_password);
 }
 
 TEST_CASE("the password of an admin is not stored in clear") {
@@ -74,7 +74,7 @@ TEST_CASE("an unchanged password keeps its salt over a restart, so sessions live
   CHECK(*fixture.engine().catalog().fact("admins", "admin") == before);
 }
 
-TEST_CASE("an admin whom the configuration does not name any more is none") {
+TEST_CASE("a user whom the configuration no longer names is no admin") {
   AuthFixture fixture(AuthFixture::settings_with({{"admin", "secret"}, {"second", "secret"}}));
   CHECK(fixture.basic("second", "secret"));
   fixture.stop();
@@ -150,7 +150,7 @@ TEST_CASE("require_valid_user refuses the anonymous but for health checks and lo
   CHECK(fixture.basic("admin", "secret"));
 }
 
-TEST_CASE("require_valid_user leaves nobody in when there are no admins") {
+TEST_CASE("require_valid_user refuses every request if the server has no admins") {
   auto settings = AuthFixture::settings_with({});
   settings.require_valid_user = true;
   AuthFixture fixture(settings);
@@ -231,7 +231,7 @@ TEST_CASE("a deleted user is out at once, by password and by cookie") {
   CHECK(fixture.authenticate(request)->name.empty());
 }
 
-TEST_CASE("users are found again in a users database that was deleted and created anew") {
+TEST_CASE("users are found again in a users database that was deleted and created again") {
   AuthFixture fixture;
   REQUIRE(fixture.write_user(AuthFixture::server_admin(), "jan", jan_with_apple));
   REQUIRE(fixture.basic("jan", "apple"));
@@ -325,10 +325,10 @@ TEST_CASE("an expired, forged or foreign cookie makes a request anonymous") {
   CHECK(name_of(SessionCookie::encode("admin", now_s() - 601, "cookie secret", salt)).empty());
   CHECK(name_of(SessionCookie::encode("admin", now_s(), "other secret", salt)).empty());
   CHECK(name_of(SessionCookie::encode("admin", now_s(), "cookie secret", "")).empty());
-  CHECK(name_of(SessionCookie::encode("nobody", now_s(), "cookie secret", "")).empty());
+  CHECK(name_of(SessionCookie::encode("unknown", now_s(), "cookie secret", "")).empty());
 }
 
-TEST_CASE("a cookie that is none is told, as clients must get rid of it") {
+TEST_CASE("an invalid cookie is reported, as clients must drop it") {
   AuthFixture fixture;
   TestRequest request;
   request.cookie("garbage!");
@@ -460,7 +460,7 @@ TEST_CASE("many threads log in at once, with right and wrong passwords") {
       for (int i = 0; i < 50; ++i) {
         if (!fixture.basic("jan", "apple")) ++mistakes;
         if (!fixture.basic("admin", "secret")) ++mistakes;
-        if (i < 2 && fixture.basic("nobody" + std::to_string(thread), "x")) ++mistakes;
+        if (i < 2 && fixture.basic("unknown" + std::to_string(thread), "x")) ++mistakes;
       }
     });
   }

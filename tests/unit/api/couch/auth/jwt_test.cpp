@@ -190,7 +190,7 @@ TEST_CASE("another secret is refused") {
         Error{ErrorCode::bad_request, "Bad HMAC", ""});
 }
 
-TEST_CASE("an unknown key id is refused, and so is none when there is no default key") {
+TEST_CASE("an unknown key id is refused, and a missing one if no default key is set") {
   const auto tokens = hs256_verifier();
   CHECK(error_of(tokens.verify(sign_hs256(secret, R"({"alg":"HS256","kid":"x"})", R"({"sub":"jan"})"), now)).reason ==
         "Unknown kid");

@@ -13,7 +13,7 @@ using octavo::tests::TestRequest;
 
 namespace {
 
-const UserContext nobody{};
+const UserContext anonymous{};
 const UserContext staff_member{"jan", {"staff"}, "default"};
 const UserContext outsider{"eve", {}, "default"};
 const UserContext administrator{"boss", {"_admin"}, "default"};
@@ -43,18 +43,18 @@ struct DatabaseFixture {
 }  // namespace
 
 TEST_CASE("anyone may go where anyone may") {
-  CHECK(check_access(Access::anyone, nobody, nullptr, true));
+  CHECK(check_access(Access::anyone, anonymous, nullptr, true));
 }
 
 TEST_CASE("a route for users refuses the anonymous") {
   CHECK(check_access(Access::user, outsider, nullptr, true));
-  const auto refused = check_access(Access::user, nobody, nullptr, true);
+  const auto refused = check_access(Access::user, anonymous, nullptr, true);
   CHECK(refused == Expected<void>(fail(ErrorCode::unauthorized, "Authentication required.")));
 }
 
 TEST_CASE("a route for server admins answers 401 to all others, as CouchDB does") {
   CHECK(check_access(Access::server_admin, administrator, nullptr, true));
-  for (const auto& user : {nobody, staff_member}) {
+  for (const auto& user : {anonymous, staff_member}) {
     const auto refused = check_access(Access::server_admin, user, nullptr, true);
     CHECK(refused == Expected<void>(fail(ErrorCode::unauthorized, "You are not a server admin.")));
   }
@@ -63,7 +63,7 @@ TEST_CASE("a route for server admins answers 401 to all others, as CouchDB does"
 TEST_CASE("a database without _security is for admins only when the server has admins") {
   const DatabaseFixture fixture;
   CHECK(fixture.member(administrator));
-  CHECK(fixture.member(nobody).error() ==
+  CHECK(fixture.member(anonymous).error() ==
         Error{ErrorCode::unauthorized, "You are not authorized to access this db.", ""});
   CHECK(fixture.member(staff_member).error() ==
         Error{ErrorCode::forbidden, "You are not allowed to access this db.", ""});
@@ -71,16 +71,16 @@ TEST_CASE("a database without _security is for admins only when the server has a
 
 TEST_CASE("a database without _security is open when the server has no admins") {
   const DatabaseFixture fixture;
-  CHECK(check_access(Access::database_member, nobody, fixture.database.get(), false));
-  CHECK_FALSE(check_access(Access::database_admin, nobody, fixture.database.get(), false));
+  CHECK(check_access(Access::database_member, anonymous, fixture.database.get(), false));
+  CHECK_FALSE(check_access(Access::database_admin, anonymous, fixture.database.get(), false));
 }
 
 TEST_CASE("an empty _security opens a database to readers and writers") {
   const DatabaseFixture fixture;
   REQUIRE(fixture.database->set_security("{}"));
-  CHECK(fixture.member(nobody));
+  CHECK(fixture.member(anonymous));
   CHECK(fixture.member(outsider));
-  CHECK(reason(fixture.admin(nobody)) == "You are not authorized to access this db.");
+  CHECK(reason(fixture.admin(anonymous)) == "You are not authorized to access this db.");
   CHECK(reason(fixture.admin(outsider)) == "You are not a db or server admin.");
   CHECK(fixture.admin(administrator));
 }
@@ -90,7 +90,7 @@ TEST_CASE("members are named by name and by role") {
   REQUIRE(fixture.database->set_security(R"({"members":{"names":["eve"],"roles":["staff"]}})"));
   CHECK(fixture.member(outsider));
   CHECK(fixture.member(staff_member));
-  CHECK_FALSE(fixture.member(nobody));
+  CHECK_FALSE(fixture.member(anonymous));
   CHECK_FALSE(fixture.member({"zoe", {"staf", "eve"}, "default"}));
   CHECK_FALSE(fixture.admin(outsider));
 }
@@ -107,13 +107,13 @@ TEST_CASE("database admins are members too") {
 TEST_CASE("naming admins only leaves a database open to everyone") {
   const DatabaseFixture fixture;
   REQUIRE(fixture.database->set_security(R"({"admins":{"names":["eve"]}})"));
-  CHECK(fixture.member(nobody));
+  CHECK(fixture.member(anonymous));
 }
 
 TEST_CASE("a name list does not admit the anonymous by an empty name") {
   const DatabaseFixture fixture;
   REQUIRE(fixture.database->set_security(R"({"members":{"names":[""]}})"));
-  CHECK_FALSE(fixture.member(nobody));
+  CHECK_FALSE(fixture.member(anonymous));
 }
 
 TEST_CASE("a changed _security counts at once") {
@@ -161,10 +161,10 @@ TEST_CASE("Cloudant's permissions of wrong types are refused") {
   CHECK(parse_security(R"({"cloudant":{"jan":["_db_updates","_shards","_security"]}})"));
 }
 
-TEST_CASE("with Cloudant's permissions, an empty list of members admits nobody") {
+TEST_CASE("with Cloudant's permissions, an empty list of members admits no user") {
   DatabaseFixture fixture;
   REQUIRE(fixture.database->set_security(R"({"cloudant":{"nobody":[]},"members":{"names":[]}})"));
-  CHECK(reason(fixture.member(nobody)) == "You are not authorized to access this db.");
+  CHECK(reason(fixture.member(anonymous)) == "You are not authorized to access this db.");
   CHECK(reason(fixture.member(outsider)) == "_reader access is required for this request");
   CHECK(fixture.member(administrator));
 }
@@ -177,8 +177,8 @@ TEST_CASE("Cloudant's permissions tell readers, writers, replicators and admins 
   const auto may = [&](Access access, const UserContext& user) {
     return check_access(access, user, fixture.database.get(), true).has_value();
   };
-  CHECK(may(Access::database_member, nobody));
-  CHECK_FALSE(may(Access::database_writer, nobody));
+  CHECK(may(Access::database_member, anonymous));
+  CHECK_FALSE(may(Access::database_writer, anonymous));
   CHECK(may(Access::database_writer, staff_member));
   CHECK_FALSE(may(Access::database_admin, staff_member));
   const UserContext replicator{"rep", {}, "default"};
