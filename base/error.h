@@ -24,14 +24,16 @@ enum class ErrorCode : std::uint8_t {
   unsupported,          ///< valid in the API, but not available here
   overloaded,           ///< a bounded queue is full; retry later
   partition_split,      ///< the physical partition was split; the request should be sent again
+  index_gone,           ///< the index by which earlier pages were read cannot serve the query any more
   index_went_back,      ///< a search index returned to its last commit; the query should be repeated
   throttled,            ///< the requested throughput is used up; Error::retry_after_ms says when to try again
   disk_full,            ///< ENOSPC or quota: writes fail, reads still work
   io_failure,           ///< the disk failed a read, write or sync
   corrupted,            ///< stored bytes are invalid
   timeout,
-  function_failed,  ///< a design document's function threw, or exceeded a limit
-  internal,         ///< a bug
+  function_failed,   ///< a design document's function threw
+  function_stopped,  ///< a design document's function exceeded a limit
+  internal,          ///< a bug
 };
 
 struct Error {

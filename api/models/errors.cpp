@@ -30,7 +30,9 @@ ErrorWords by_code(ErrorCode code) {
   switch (code) {
     case ErrorCode::bad_request:
     case ErrorCode::no_usable_index:
+    case ErrorCode::index_gone:
     case ErrorCode::function_failed:
+    case ErrorCode::function_stopped:
       return {400, 0, "BadRequest"};
     case ErrorCode::unauthorized:
       return {401, 0, "Unauthorized"};

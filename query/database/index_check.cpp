@@ -190,7 +190,10 @@ Task<Expected<void>> check_indexes(DatabaseServices& services, storage::CheckRep
     if (!group) continue;
     auto current = co_await followers.wait_until_current(group, database.watermark(), deadline);
     // A function that cannot be run tells nothing about the files.
-    if (!current && current.error().code == ErrorCode::function_failed) continue;
+    if (!current &&
+        (current.error().code == ErrorCode::function_failed || current.error().code == ErrorCode::function_stopped)) {
+      continue;
+    }
     if (!current) co_return current;
     const std::string label = fmt::format("views of {}", followed_index.definition.design_document);
     auto checked = views::check_view_group(database, *group, label, report);

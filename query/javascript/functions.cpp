@@ -127,7 +127,9 @@ Expected<void> check_function(std::string_view source) {
   });
   if (checked) return {};
   auto error = std::move(checked).error();
-  if (error.code != ErrorCode::function_failed) return std::unexpected(std::move(error));
+  if (error.code != ErrorCode::function_failed && error.code != ErrorCode::function_stopped) {
+    return std::unexpected(std::move(error));
+  }
   return fail(ErrorCode::bad_request, error.reason + " (" + std::string(source) + ")", "compilation_error");
 }
 

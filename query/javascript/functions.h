@@ -15,8 +15,8 @@
 /// thread has its own JavaScript runtime, created at its first call (about 20 ms).
 ///
 /// Every call is limited in time, heap, stack and output (settings `javascript_…`). Errors of all calls:
-/// function_failed, with CouchDB's word and reason for the exception, or with `resource_limit` for an exceeded limit;
-/// the next call then gets a new world. Documents are JSON texts with `_id` and `_rev`.
+/// function_failed, with CouchDB's word and reason for the exception; function_stopped for an exceeded limit. The next
+/// call then gets a new world. Documents are JSON texts with `_id` and `_rev`.
 namespace octavo::query::javascript {
 
 /// The rows that map functions emitted, as JSON text. Reused for the next document.

@@ -5,7 +5,7 @@
 
 namespace octavo::query::javascript {
 
-/// The limits of one call of a design function. Exceeding one ends the call with function_failed, word resource_limit.
+/// The limits of one call of a design function. Exceeding one ends the call with function_stopped.
 struct Limits {
   /// The limit of the thread's processor time, measured in steps of some milliseconds. Elapsed time has the same limit
   /// for scripts, validations and update functions, because a client waits for these; for others it is ten times this.

@@ -62,13 +62,13 @@ struct ScriptResult {
   std::optional<Failure> failure;
 };
 
-/// Errors: those of the host; for exceeded limits, with the word resource_limit: timeout, or function_failed for limits
-/// other than time.
+/// Errors: those of the host; for exceeded limits, with the word resource_limit: timeout, or function_stopped for
+/// limits other than time.
 Expected<ScriptResult> run_script(const ProgramPtr& program, ScriptHost& host, const ScriptCall& call);
 
 /// Calls a function that has no API, only its arguments (a program of the kind `plain`). Arguments and result are JSON
 /// texts, empty for undefined. May be called while a script of the same thread waits for its host. Errors:
-/// function_failed.
+/// function_failed, function_stopped.
 Expected<std::string> call_function(const ProgramPtr& program, std::span<const std::string> arguments);
 
 }  // namespace octavo::query::javascript

@@ -203,7 +203,7 @@ Task<Expected<std::shared_ptr<const PreparedFind>>> FindPreparation::plan(FindRe
     statistics.emplace(*database_, request.partition);
     const auto plan_now = [&] {
       auto plans = plan_query(plan_request, *catalog, scope, *statistics);
-      const bool is_gone = !plans && plans.error().word == "invalid_bookmark";
+      const bool is_gone = !plans && plans.error().code == ErrorCode::index_gone;
       if (!is_gone || !leave_gone_index(**prepared, *catalog, scope, left)) return plans;
       return plan_query(plan_request, *catalog, scope, *statistics);
     };

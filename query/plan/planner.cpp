@@ -326,7 +326,7 @@ Expected<PlannerResult> Planner::run() {
     if (!sure || surer(candidate, candidates[*sure])) sure = i;
   }
   const auto invalid_bookmark = [] {
-    return fail(ErrorCode::bad_request, "The bookmark belongs to an index that this query cannot use.",
+    return fail(ErrorCode::index_gone, "The bookmark belongs to an index that this query cannot use.",
                 "invalid_bookmark");
   };
   if (scope_.pinned_side) {

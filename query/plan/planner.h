@@ -68,8 +68,8 @@ struct PlannerResult {
 /// alternative between different fields (`$or`) becomes a union if each side has an index.
 ///
 /// `use_index` is obeyed if that index can be used; a partial index then returns only what it contains. Errors:
-/// no_usable_index / invalid_index for `allow_fallback: false`; bad_request invalid_bookmark if the pinned index cannot
-/// be used; those of the statistics.
+/// no_usable_index / invalid_index for `allow_fallback: false`; index_gone if the pinned index cannot be
+/// used; those of the statistics.
 Expected<PlannerResult> plan_query(const PlanRequest& request, const IndexCatalog& catalog, const PlannerScope& scope,
                                    PlannerStatistics& statistics);
 

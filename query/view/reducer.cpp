@@ -187,7 +187,7 @@ class FunctionReducer final : public Reducer {
     auto result = javascript::reduce(program_, function_, keys, values, rereduce);
     if (!result) {
       // As in CouchDB, a function that throws reduces to null. An exceeded limit stops the index until it is fixed.
-      if (result.error().code != ErrorCode::function_failed || result.error().word == "resource_limit") return result;
+      if (result.error().code != ErrorCode::function_failed) return result;
       return std::string("null");
     }
     const std::size_t input = keys.size() + values.size();

@@ -26,7 +26,7 @@ namespace octavo::query::views {
 /// reduction that does not shrink) is part of the state: it does not keep the index from being built, and only a query
 /// for this reduction reports it.
 ///
-/// Immutable, thread-safe. Errors: function_failed (resource_limit), from JavaScript reduce functions.
+/// Immutable, thread-safe. Errors: function_stopped, from JavaScript reduce functions.
 class Reducer {
  public:
   virtual ~Reducer() = default;

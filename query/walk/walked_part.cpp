@@ -14,7 +14,7 @@ namespace octavo::query {
 namespace {
 
 std::unexpected<Error> bookmark_of_gone_index() {
-  return fail(ErrorCode::bad_request, "The bookmark belongs to an index that is not there any more.",
+  return fail(ErrorCode::index_gone, "The bookmark belongs to an index that is not there any more.",
               "invalid_bookmark");
 }
 

@@ -132,8 +132,8 @@ std::string source_of(std::string_view bytes) {
 }
 
 void check_error(const Error& error) {
-  require(error.code == ErrorCode::function_failed || error.code == ErrorCode::forbidden ||
-              error.code == ErrorCode::unauthorized,
+  require(error.code == ErrorCode::function_failed || error.code == ErrorCode::function_stopped ||
+              error.code == ErrorCode::forbidden || error.code == ErrorCode::unauthorized,
           "an error is the function's");
   require(simdjson::validate_utf8(error.reason), "an error can be read");
 }

@@ -76,6 +76,8 @@ ErrorWords words_for(ErrorCode code) {
       return {503, "service unavailable"};
     case ErrorCode::partition_split:
       return {503, "range_gone"};
+    case ErrorCode::index_gone:
+      return {400, "invalid_bookmark"};
     case ErrorCode::index_went_back:
       return {503, "index_went_back"};
     case ErrorCode::throttled:
@@ -90,6 +92,8 @@ ErrorWords words_for(ErrorCode code) {
       return {500, "timeout"};
     case ErrorCode::function_failed:
       return {500, "function_failed"};
+    case ErrorCode::function_stopped:
+      return {500, "resource_limit"};
     case ErrorCode::internal:
       return {500, "internal_server_error"};
   }

@@ -134,7 +134,7 @@ class Validator {
     for (const auto& program : validation_->programs) {
       auto valid = query::javascript::validate(program, 0, document, old, user_context_, security_);
       if (valid) continue;
-      if (valid.error().word == "resource_limit") exhausted_ = valid.error();
+      if (valid.error().code == ErrorCode::function_stopped) exhausted_ = valid.error();
       return valid;
     }
     return {};

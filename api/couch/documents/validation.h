@@ -18,8 +18,8 @@ namespace octavo::api::couch {
 Expected<std::shared_ptr<const query::Validation>> validation_of(const Call& call);
 
 /// Runs the functions for `writes` on a worker, in slices; returns one result for each, in order. Design documents
-/// always pass. Errors of single writes: forbidden and unauthorized with the functions' reasons, function_failed, and
-/// conflict: a write whose precondition fails is not validated, so it must not be written.
+/// always pass. Errors of single writes: forbidden and unauthorized with the functions' reasons, function_failed,
+/// function_stopped, and conflict: a write whose precondition fails is not validated, so it must not be written.
 ///
 /// The stored revision that the functions see cannot change before the write: a revision that an edit is based on never
 /// changes, and if another edit replaces it, the write conflicts.

@@ -311,6 +311,7 @@ Error Runtime::failure(const ProgramPtr& program) {
   }
   if (stop_ == Stop::none && JS_IsThrowingOutOfMemory(context)) stop_ = Stop::heap;
   std::string reason;
+  auto code = ErrorCode::function_failed;
   std::string_view word = "function_failed";
   if (stop_ == Stop::none) {
     auto thrown = take_exception(context);  // may run into a limit itself
@@ -325,13 +326,14 @@ Error Runtime::failure(const ProgramPtr& program) {
   if (stop_ != Stop::none) {
     JS_ClearPendingException(context);
     reason = std::string(words_of(stop_)) + " (" + std::string(setting_of(stop_)) + ")";
+    code = ErrorCode::function_stopped;
     word = "resource_limit";
     log_from_function(function_name(), reason);
     if (program) forget_world(program->identity());
   }
   const auto name = function_name();
   if (!name.empty()) reason = std::string(name) + ": " + reason;
-  return Error{ErrorCode::function_failed, std::move(reason), word};
+  return Error{code, std::move(reason), word};
 }
 
 std::string_view Runtime::function_name() const {

@@ -48,9 +48,9 @@ class Runtime {
 
   /// Code that runs in the realm of a world. Returns false as in world.h.
   using Body = FunctionRef<bool(JSContext* context, Runtime& runtime, World& world)>;
-  /// Runs `body` in the world of `program` on this thread, within the limits. Errors: function_failed: the exception or
-  /// the exceeded limit; overloaded: no memory for a context, or stopped (interruption.h). A script's host may call it
-  /// for another program meanwhile, within the rest of the script's time.
+  /// Runs `body` in the world of `program` on this thread, within the limits. Errors: function_failed: the exception;
+  /// function_stopped: the exceeded limit; overloaded: no memory for a context, or stopped (interruption.h). A script's
+  /// host may call it for another program meanwhile, within the rest of the script's time.
   static Expected<void> run(const ProgramPtr& program, const CallState& call, Body body);
 
   CallState& call() { return call_; }

@@ -205,13 +205,13 @@ bool has_lost_order(const PlanningTask& task, const Plan& plan) {
 Expected<PlannerResult> plan_task(PlanningTask& task, const IndexCatalog& catalog, PlannerStatistics& statistics) {
   auto planned = plan_query(task.request, catalog, task.planner_scope, statistics);
   const bool is_gone =
-      planned ? has_lost_order(task, planned->plans[0]) : planned.error().code == ErrorCode::bad_request;
+      planned ? has_lost_order(task, planned->plans[0]) : planned.error().code == ErrorCode::index_gone;
   if (!is_gone || !fall_back(task)) return planned;
   return plan_query(task.request, catalog, task.planner_scope, statistics);
 }
 
 Error planning_error(const PlanningTask& task, Error error) {
-  if (!task.planner_scope.pinned || error.code != ErrorCode::bad_request) return error;
+  if (!task.planner_scope.pinned || error.code != ErrorCode::index_gone) return error;
   return invalid_continuation("The index that the query was run by is not there any more.").error();
 }
 

@@ -555,7 +555,7 @@ TEST_CASE("a function that failed is tried again soon when documents have change
   lists.put("a", "{}");
   {
     const std::lock_guard lock(orders().mutex);
-    orders().fail["x"] = Error{ErrorCode::function_failed, "too slow", "resource_limit"};
+    orders().fail["x"] = Error{ErrorCode::function_stopped, "too slow", "resource_limit"};
   }
   // Until it would be left alone for long.
   for (int i = 0; i < 2; ++i) {
@@ -591,7 +591,7 @@ TEST_CASE("an index whose function fails tells its queries, and the others go on
   Lists lists;
   {
     const std::lock_guard lock(orders().mutex);
-    orders().fail["bad"] = Error{ErrorCode::function_failed, "too slow", "resource_limit"};
+    orders().fail["bad"] = Error{ErrorCode::function_stopped, "too slow", "resource_limit"};
   }
   lists.put("_design/d", R"({"lists":{"bad":"bad","good":"good"}})");
   lists.put("a", "{}");

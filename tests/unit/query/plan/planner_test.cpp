@@ -281,6 +281,7 @@ TEST_CASE("a side of a union goes on by the index that its bookmark names, those
   CHECK(names() == "ca");
   setting.scope.pinned = "c";
   CHECK(names() == "invalid_bookmark");
+  CHECK(setting.plan(request).error().code == ErrorCode::index_gone);
   setting.scope.pinned_side = 0;
   CHECK(names() == "cb");
   setting.scope.pinned = "";
