@@ -145,9 +145,7 @@ Task<Expected<void>> Database::run_transaction(DocumentTarget target, PhysicalPa
                                                std::size_t bytes, bool admitted) {
   const auto keep_alive = shared_from_this();
   const std::size_t partition_id = locate(target);
-  if (!admitted) {
-    if (auto asked = meter_.admit(partition_id); !asked) co_return std::unexpected(std::move(asked).error());
-  }
+  if (!admitted) OCTAVO_CO_TRY_VOID(meter_.admit(partition_id));
   PhysicalPartition& partition = *partition_map().partition(partition_id);
   std::string key(target.partition_key());
   co_return co_await await_completion<Expected<void>>(
@@ -157,9 +155,7 @@ Task<Expected<void>> Database::run_transaction(DocumentTarget target, PhysicalPa
 Task<Expected<void>> Database::run_transaction_in(std::size_t partition_id, PhysicalPartition::TransactionTask task,
                                                   std::size_t bytes) {
   const auto keep_alive = shared_from_this();
-  if (auto admitted = meter_.admit(partition_id); !admitted) {
-    co_return std::unexpected(std::move(admitted).error());
-  }
+  OCTAVO_CO_TRY_VOID(meter_.admit(partition_id));
   PhysicalPartition& partition = *partition_map().partition(partition_id);
   co_return co_await await_completion<Expected<void>>(
       [&](auto done) { partition.run_transaction(std::move(task), {}, bytes, std::move(done)); });

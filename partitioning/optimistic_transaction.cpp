@@ -302,8 +302,7 @@ Task<Expected<bool>> OptimisticTransaction::commit() {
   storage::PhysicalPartition::TransactionTask task = [this](storage::PartitionTransaction& transaction) {
     return commit_on_writer(transaction);
   };
-  auto done = co_await database_->run_transaction(target_, std::move(task), bytes_, true);
-  if (!done) co_return std::unexpected(std::move(done).error());
+  OCTAVO_CO_TRY_VOID(co_await database_->run_transaction(target_, std::move(task), bytes_, true));
   if (refused_) co_return std::unexpected(*std::move(refused_));
   co_return !stale_;
 }
@@ -313,14 +312,11 @@ Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database,
   const auto until = std::chrono::steady_clock::now() + attempts_time;
   std::optional<Turns::Turn> turn;
   if (in_turn) {
-    auto taken = co_await database->turns().take(std::string(target.partition_key()));
-    if (!taken) co_return std::unexpected(std::move(taken).error());
-    turn.emplace(*std::move(taken));
+    OCTAVO_CO_TRY(auto taken, co_await database->turns().take(std::string(target.partition_key())));
+    turn.emplace(std::move(taken));
   }
   // Admitted once: requests that waited for their turn are refused before they work, and never afterwards.
-  if (auto admitted = database->meter().admit(target); !admitted) {
-    co_return std::unexpected(std::move(admitted).error());
-  }
+  OCTAVO_CO_TRY_VOID(database->meter().admit(target));
   for (int i = 0; i < attempts_max && (i == 0 || std::chrono::steady_clock::now() < until); ++i) {
     OptimisticTransaction transaction(database, target);
     // Even without writes, all reads must have been true at the same time.
@@ -334,9 +330,8 @@ Task<Expected<Committed>> run_optimistically(std::shared_ptr<Database> database,
     if (transaction.is_stale()) continue;
     if (!verdict) co_return std::unexpected(std::move(verdict).error());
     if (*verdict == Verdict::discard || !transaction.has_writes()) co_return Committed{};
-    const auto committed = co_await transaction.commit();
-    if (!committed) co_return std::unexpected(committed.error());
-    if (*committed) co_return Committed{transaction.sequence(), transaction.write_charge()};
+    OCTAVO_CO_TRY(const bool committed, co_await transaction.commit());
+    if (committed) co_return Committed{transaction.sequence(), transaction.write_charge()};
   }
   co_return fail(ErrorCode::conflict,
                  "The documents that the function reads are written by others all the time; try again.",

@@ -197,9 +197,8 @@ Task<Expected<void>> Expiration::wait_until_deleted(std::chrono::steady_clock::t
   std::optional<std::uint64_t> failures_before;
   while (wanted_) {
     const std::uint64_t epoch = progress->changed.epoch();
-    const auto deleted = is_deleted_until(time_s);
-    if (!deleted) co_return std::unexpected(deleted.error());
-    if (*deleted) break;
+    OCTAVO_CO_TRY(const bool deleted, is_deleted_until(time_s));
+    if (deleted) break;
     const auto failures = progress->failures_unless_stopped();
     if (!failures) co_return fail(ErrorCode::not_found, "Database does not exist.");
     if (!failures_before) failures_before = failures;

@@ -128,9 +128,7 @@ Expected<void> check_global(partitioning::Database& database, const IndexView& i
 Task<Expected<void>> check_search_indexes(partitioning::Database& database, FeedIndexes& indexes,
                                           storage::CheckReport& report,
                                           std::chrono::steady_clock::time_point deadline) {
-  auto catalog = indexes.catalog();
-  if (!catalog) co_return std::unexpected(catalog.error());
-  const std::shared_ptr<const FeedIndexCatalog> at_start = *catalog;
+  OCTAVO_CO_TRY(const std::shared_ptr<const FeedIndexCatalog> at_start, indexes.catalog());
   for (const FeedIndexView& view : at_start->indexes) {
     if (view.kind != search::search_kind_name) continue;
     const std::string label =
@@ -161,19 +159,15 @@ Task<Expected<void>> check_search_indexes(partitioning::Database& database, Feed
 Task<Expected<void>> check_indexes(DatabaseServices& services, storage::CheckReport& report) {
   partitioning::Database& database = services.database();
   MangoIndexes& indexes = services.indexes();
-  auto catalog = indexes.catalog();
-  if (!catalog) co_return std::unexpected(catalog.error());
-  const std::shared_ptr<const IndexCatalog> at_start = *catalog;
+  OCTAVO_CO_TRY(const std::shared_ptr<const IndexCatalog> at_start, indexes.catalog());
   const auto deadline = std::chrono::steady_clock::now() + catch_up_max;
   for (const IndexView& index : at_start->indexes) {
     Expected<void> checked;
     if (index.is_local()) {
       checked = check_local(database, index, report);
     } else {
-      auto ready = co_await indexes.wait_until_ready(index.definition->identity, 0, deadline);
-      if (!ready) co_return std::unexpected(ready.error());
-      auto current = co_await indexes.wait_until_current(index.global, database.watermark(), deadline);
-      if (!current) co_return current;
+      OCTAVO_CO_TRY_VOID(co_await indexes.wait_until_ready(index.definition->identity, 0, deadline));
+      OCTAVO_CO_TRY_VOID(co_await indexes.wait_until_current(index.global, database.watermark(), deadline));
       checked = check_global(database, index, report);
     }
     if (!checked) co_return checked;
@@ -183,9 +177,8 @@ Task<Expected<void>> check_indexes(DatabaseServices& services, storage::CheckRep
     if (!checked) co_return checked;
   }
   FeedIndexes& followers = services.feed_indexes();
-  auto followed = followers.catalog();
-  if (!followed) co_return std::unexpected(followed.error());
-  for (const FeedIndexView& followed_index : (*followed)->indexes) {
+  OCTAVO_CO_TRY(const auto followed, followers.catalog());
+  for (const FeedIndexView& followed_index : followed->indexes) {
     const auto group = std::dynamic_pointer_cast<views::ViewGroup>(followed_index.index);
     if (!group) continue;
     auto current = co_await followers.wait_until_current(group, database.watermark(), deadline);

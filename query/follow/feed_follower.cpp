@@ -238,9 +238,8 @@ Task<Expected<void>> FeedFollower::wait(std::function<Expected<bool>()> is_reach
   const auto keep_database = context_.database.shared_from_this();
   const auto keep_this = shared_from_this();
   {
-    const auto reached = is_reached();
-    if (!reached) co_return std::unexpected(reached.error());
-    if (*reached) co_return Expected<void>{};
+    OCTAVO_CO_TRY(const bool reached, is_reached());
+    if (reached) co_return Expected<void>{};
   }
   const CountedWaiter among_own(waiters_);
   const CountedWaiter among_all(context_.waiters);
@@ -258,9 +257,8 @@ Task<Expected<void>> FeedFollower::wait(std::function<Expected<bool>()> is_reach
   bool to_wake = true;
   while (true) {
     const std::uint64_t epoch = context_.progress.epoch();
-    const auto reached = is_reached();
-    if (!reached) co_return std::unexpected(reached.error());
-    if (*reached) co_return Expected<void>{};
+    OCTAVO_CO_TRY(const bool reached, is_reached());
+    if (reached) co_return Expected<void>{};
     // In this order: a shutdown stops all followers.
     const bool stopped = stopping_->load();
     if (context_.shut_down.load()) co_return fail(ErrorCode::not_found, "Database does not exist.");

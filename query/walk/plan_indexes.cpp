@@ -69,15 +69,11 @@ Task<Expected<void>> wait_for_indexes(MangoIndexes& indexes, std::shared_ptr<con
   const auto read = global_indexes_of(*plans);
   if (read.empty()) co_return Expected<void>{};
   const auto keep_alive = indexes.database().shared_from_this();
-  const auto visible = keep_alive->visible_sequence();
-  if (!visible) co_return std::unexpected(visible.error());
-  const storage::Sequence now = *visible;
+  OCTAVO_CO_TRY(const storage::Sequence now, keep_alive->visible_sequence());
   for (const auto& index : read) {
-    auto current = indexes.is_current(*index, now);
-    if (!current) co_return std::unexpected(current.error());
-    if (*current) continue;
-    auto waited = co_await indexes.wait_until_current(index, now, Clock::now() + update_patience);
-    if (!waited) co_return waited;
+    OCTAVO_CO_TRY(const bool current, indexes.is_current(*index, now));
+    if (current) continue;
+    OCTAVO_CO_TRY_VOID(co_await indexes.wait_until_current(index, now, Clock::now() + update_patience));
   }
   co_return Expected<void>{};
 }

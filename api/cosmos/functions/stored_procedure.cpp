@@ -45,11 +45,10 @@ Handled execute_procedure(Call& call) {
   };
   auto outcome = co_await scripts::run_procedure(std::move(procedure));
   call.account.request_charge = std::max(outcome.charge, partitioning::charge_of_metadata());
-  if (!outcome.result) co_return std::unexpected(std::move(outcome.result).error());
+  OCTAVO_CO_TRY(auto result, std::move(outcome.result));
 
   call.account.sequence = std::max<std::uint64_t>(outcome.sequence, database.committed_sequence());
   call.account.session_token = session_token(call.account.partition_id, call.account.sequence);
-  auto& result = *outcome.result;
   Reply reply = result.failure ? script_failure_reply(*result.failure) : Reply{};
   if (!result.failure) reply.body = result.response.empty() ? "\"\"" : std::move(result.response);
   if (call.flag("x-ms-documentdb-script-enable-logging")) add_script_log(reply, result.log);

@@ -291,7 +291,7 @@ Handled serve_batch(Call& call) {
       done = co_await opened.database->run_transaction_in(batch.partition_id, std::move(task), bytes);
     }
   }
-  if (!done) co_return std::unexpected(std::move(done).error());
+  OCTAVO_CO_TRY_VOID(std::move(done));
 
   Reply reply;
   reply.body = "[";

@@ -229,7 +229,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
     execution.output().clear();
     state = co_await slices.run(run_slice, calls_functions);
   }
-  if (!state) co_return std::unexpected(std::move(state).error());
+  OCTAVO_CO_TRY_VOID(std::move(state));
 
   const auto& statistics = execution.statistics();
   call.account.request_charge = charge();

@@ -83,7 +83,7 @@ Handled query_resources(Call& call, std::string rid, std::string_view feed, Reso
     reply.body += execution.output();
     execution.output().clear();
   }
-  if (!state) co_return std::unexpected(std::move(state).error());
+  OCTAVO_CO_TRY_VOID(std::move(state));
   std::optional<std::string> next;
   if (const auto position = execution.continuation()) next = to_continuation(*position);
   end_feed(reply, execution.statistics().results_returned, next);

@@ -112,8 +112,7 @@ Task<Expected<Reply>> feed_reply(std::unique_ptr<FollowedFeed> feed, FeedMode mo
   while (advanced && *advanced == Step::more && reply.body.size() < piece_bytes && steady_clock::now() < head_until) {
     advanced = co_await feed->advance(reply.body, true);
   }
-  if (!advanced) co_return std::unexpected(std::move(advanced).error());
-  const auto step = *advanced;
+  OCTAVO_CO_TRY(const auto step, std::move(advanced));
   if (step == Step::end) co_return reply;
   reply.stream = [feed = std::move(feed), patience, step](BodySink& sink) mutable {
     return follow(std::move(feed), patience, step, sink);
