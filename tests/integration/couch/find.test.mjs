@@ -218,6 +218,41 @@ describe('_find', () => {
     assert.equal((await explain({ selector: { unknown: 1 } })).index.name, '_all_docs');
   });
 
+  test('_explain estimates what a query reads and is charged by the chosen index and by others', async () => {
+    const query = { selector: { n: { $gt: 450 }, 'nested.deep': 1 }, sort: ['n'], limit: 1000 };
+    const ran = async (more) => {
+      const reply = await server.post(`/${db}/_find`, { ...query, ...more, execution_stats: true });
+      return { ...expectStatus(reply, 200).execution_stats, charge: Number(reply.headers['x-request-charge']) };
+    };
+    // The estimates are of entries and documents. The base of the request and the bytes of its results come in addition.
+    const isNear = (estimate, charge) => assert.ok(charge > estimate + 2 && charge < estimate + 8, `${estimate} and ${charge} RU`);
+    const { index, plan, index_candidates: candidates } = await explain(query);
+    const byOrder = await ran({});
+    assert.equal(index.name, 'by-n');
+    assert.equal(byOrder.total_docs_examined, 49);
+    assert.equal(plan.expected_charge, plan.charge_at_most);
+    isNear(plan.expected_charge, byOrder.charge);
+
+    const { analysis } = candidates.find((candidate) => candidate.index.name === 'by-deep');
+    const byValue = await ran({ use_index: 'by-deep' });
+    const rows = analysis.estimated_rows;
+    assert.equal(byValue.total_docs_examined, 167);
+    assert.ok(rows > 167 / 1.5 && rows < 167 * 1.5 && (!analysis.estimated_rows_exact || rows === 167), JSON.stringify(analysis));
+    assert.equal(analysis.expected_charge, analysis.charge_at_most);
+    assert.ok(analysis.charge_at_most > plan.charge_at_most);
+    isNear(analysis.expected_charge, byValue.charge);
+  });
+
+  test('_explain expects less than the maximum of a query that may stop at its limit', async () => {
+    const query = { selector: { mod: 3, n: { $gte: 400 } }, sort: ['n'], limit: 3, use_index: 'by-n' };
+    const { plan } = await explain(query);
+    const reply = await server.post(`/${db}/_find`, { ...query, execution_stats: true });
+    assert.deepEqual(numbers(expectStatus(reply, 200)), [403, 413, 423]);
+    assert.ok(reply.body.execution_stats.total_docs_examined < 50);
+    assert.ok(plan.expected_charge > 0 && plan.expected_charge < plan.charge_at_most, JSON.stringify(plan));
+    assert.ok(Number(reply.headers['x-request-charge']) < plan.charge_at_most + 8);
+  });
+
   test('conflicts are shown when asked for', async () => {
     const hex = (letter) => letter.repeat(32);
     const other = await server.database();
