@@ -14,17 +14,17 @@ Task<Expected<Turns::Turn>> Turns::take(std::string key) {
     }
   }
   const bool had_to_wait = co_await await_completion<bool>([&](const Waiting& waiting) {
-    std::optional<Waiting> nobody_left;
+    std::optional<Waiting> runs_now;
     {
       const std::lock_guard lock(mutex_);
       const auto line = lines_.try_emplace(key);
       if (line.second) {
-        nobody_left = waiting;  // the former holder has left meanwhile
+        runs_now = waiting;  // the former holder has left meanwhile
       } else {
         line.first->second.push_back(waiting);
       }
     }
-    if (nobody_left) (*nobody_left)(true);
+    if (runs_now) (*runs_now)(true);
   });
   static_cast<void>(had_to_wait);
   co_return Turn(shared_from_this(), std::move(key));
