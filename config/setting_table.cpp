@@ -210,7 +210,7 @@ std::vector<Setting> make_table() {
       live(number("database", "default_q", &Draft::default_q, {1, 1'024},
                   "Physical partitions of a new database whose request does not say `q`")),
       live(number("database", "q_max", &Draft::q_max, {1, 1'024}, "Largest `q` that a request may ask for")),
-      live(size("database", "document_bytes_max", &Draft::document_bytes_max, {1 * KiB, 1 * GiB},
+      live(size("database", "document_bytes_max", &Draft::document_bytes_max, {1 * KiB, document_bytes_most},
                 "Largest document, attachments aside; beyond: 413")),
       size("database", "logical_partition_bytes_max", &Draft::logical_partition_bytes_max, {1 * KiB, 1'024 * TiB},
            "Largest logical partition; beyond: 403"),
@@ -232,6 +232,8 @@ std::vector<Setting> make_table() {
       choice(
           "storage", "durability", &Draft::durability, {"commit", "relaxed", "ephemeral"},
           "When a write is acknowledged: after fsync; before it (a power cut may take the last commits); never synced"),
+      choice("storage", "compression", &Draft::compression, {"zstd", "none"},
+             "How bodies of documents of 1 KiB and more are stored: compressed, if that saves an eighth; as they are"),
       live(number("storage", "open_partitions_max", &Draft::open_partitions_max, {1, 100'000},
                   "Physical partitions kept open; the least used is closed first")),
       size("storage", "map_bytes_initial", &Draft::map_bytes_initial, {64 * KiB, 1 * TiB},

@@ -29,7 +29,7 @@ struct Draft : Settings {
 using Member = std::variant<bool Draft::*, std::uint16_t Draft::*, std::uint32_t Draft::*, std::uint64_t Draft::*,
                             std::chrono::milliseconds Draft::*, std::chrono::seconds Draft::*, std::string Draft::*,
                             std::filesystem::path Draft::*, Durability Draft::*, LogFormat Draft::*,
-                            UuidAlgorithm Draft::*, CosmosTls Draft::*, CompactionMode Draft::*,
+                            UuidAlgorithm Draft::*, CosmosTls Draft::*, Compression Draft::*, CompactionMode Draft::*,
                             std::vector<std::string> Draft::*, std::map<std::string, std::string> Draft::*>;
 
 enum class ValueType : std::uint8_t { boolean, number, size, duration, text, path, choice, list, table };

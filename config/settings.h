@@ -12,6 +12,9 @@
 
 namespace octavo::config {
 
+/// The highest `document_bytes_max` that may be set: no stored body is larger.
+inline constexpr std::uint64_t document_bytes_most = 1ULL << 30;
+
 /// Value of cosmos.key that means the published key of Microsoft's emulator.
 inline constexpr std::string_view emulator_key_name = "emulator";
 
@@ -27,6 +30,12 @@ enum class CosmosTls : std::uint8_t {
   automatic,  ///< HTTP and HTTPS with a certificate of the server's own; with `tls_certificate`: HTTPS only
   both,       ///< HTTP and HTTPS
   off         ///< HTTP only
+};
+
+/// How large bodies of documents are stored.
+enum class Compression : std::uint8_t {
+  zstd,  ///< compressed, where that saves enough
+  none
 };
 
 /// When stores are compacted.
@@ -128,6 +137,7 @@ struct Settings {
 
   // [storage]
   Durability durability = Durability::commit;
+  Compression compression = Compression::zstd;
   std::size_t open_partitions_max = 500;
   std::uint64_t map_bytes_initial = 16ULL << 20;
   std::size_t queued_bytes_max = 512ULL << 20;  ///< for writes that wait for the disk, of all databases together

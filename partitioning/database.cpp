@@ -51,6 +51,7 @@ std::shared_ptr<PhysicalPartition> Database::make_partition(const storage::Parti
   options.folder = folder_ / range.folder;
   options.ordinal = storage::partition_number(range.folder).value();
   options.durability = settings.durability;
+  options.compression = settings.compression;
   options.capacity_bytes_initial = settings.map_bytes_initial;
   // One partition cannot take the room of all.
   options.queue_bytes_max = settings.queued_bytes_max / 2;

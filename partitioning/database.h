@@ -176,6 +176,9 @@ class Database : public std::enable_shared_from_this<Database> {
   /// cannot be queued is an error of this call (overloaded). `target` must not refer to the id in `write`; the same
   /// holds for write_local.
   Expected<void> write_unacknowledged(const DocumentTarget& target, storage::DocumentWrite write);
+  /// Packs the body before its write is queued, if this database has packed bodies and it may be of use. On the
+  /// caller's thread: large bodies only on a worker.
+  void pack(storage::DocumentWrite& write) const;
   Task<Expected<std::uint64_t>> write_local(DocumentTarget target, storage::LocalDocumentWrite write);
   Task<Expected<std::uint64_t>> write_local(storage::LocalDocumentWrite write);
   Task<Expected<std::vector<std::vector<storage::Revision>>>> purge(std::vector<storage::PurgeRequest> requests);

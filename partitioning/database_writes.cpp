@@ -40,12 +40,26 @@ struct PurgeGather {
   }
 };
 
+/// More is packed on a worker, as it takes milliseconds.
+constexpr std::size_t packed_here_bytes_max = 128ULL << 10;
+
+std::size_t bytes_to_pack(const std::vector<DocumentWrite>& writes) {
+  std::size_t bytes = 0;
+  for (const DocumentWrite& write : writes) bytes += storage::may_pack(write.body) ? write.body.size() : 0;
+  return bytes;
+}
+
 // The partition key is the beginning of the id, which must not move afterwards.
 void set_partition_key(DocumentWrite& write, std::size_t key_bytes) {
   write.partition_key = std::string_view(write.id).substr(0, key_bytes);
 }
 
 }  // namespace
+
+void Database::pack(DocumentWrite& write) const {
+  const bool packs = engine_.settings().compression != config::Compression::none;
+  if (packs && storage::may_pack(write.body)) write.packed = storage::pack_body(write.body);
+}
 
 Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWrite> writes,
                                                          storage::WriteOptions options) {
@@ -76,6 +90,16 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::span<const Documen
     }
   }
   if (writes.empty()) co_return Results{};
+  if (const std::size_t bytes = bytes_to_pack(writes); bytes > 0) {
+    const auto pack_all = [&] {
+      for (DocumentWrite& write : writes) pack(write);
+    };
+    if (bytes < packed_here_bytes_max) {
+      pack_all();
+    } else {
+      co_await engine_.workers().run_patiently(pack_all);
+    }
+  }
   co_return co_await await_completion<Results>(
       [&](PhysicalPartition::Completion done) { scatter(targets, writes, options, done); });
 }
@@ -174,6 +198,7 @@ Expected<void> Database::write_unacknowledged(const DocumentTarget& target, Docu
         target.referring_to_id(id),
         written ? charge_of_write({.body_bytes = bytes, .index_rows = written->index_rows}) : charge_of_miss());
   };
+  if (write.body.size() < packed_here_bytes_max) pack(write);
   std::vector<DocumentWrite> one;
   one.push_back(std::move(write));
   OCTAVO_ASSERT(target.partition_key() == partition_key_of(one.front().id, record_.partitioned));

@@ -32,7 +32,8 @@ OptimisticTransaction::OptimisticTransaction(std::shared_ptr<Database> database,
       target_(target.referring_to_key(partition_key_)),
       partition_id_(database_->locate(target_)) {}
 
-OptimisticTransaction::Seen OptimisticTransaction::seen(const std::optional<DocumentView>& document) {
+template <class Document>
+OptimisticTransaction::Seen OptimisticTransaction::seen(const std::optional<Document>& document) {
   if (!document) return {};
   return {.exists = true, .deleted = document->deleted, .revision = document->revision};
 }
@@ -135,6 +136,7 @@ Expected<storage::EditOutcome> OptimisticTransaction::apply(const DocumentWrite&
   DocumentWrite& kept = writes_.emplace_back(write);
   kept.partition_key = partition_key_;
   kept.dropped_through = dropped_through;
+  database_->pack(kept);
   bytes_ += bytes;
   Change& change = changes_[kept.id];
   change.hidden = false;
@@ -150,7 +152,7 @@ Expected<storage::EditOutcome> OptimisticTransaction::apply(const DocumentWrite&
 Expected<void> OptimisticTransaction::note_conflicts(std::string_view id, const std::optional<DocumentView>& before) {
   if (!before || !before->has_conflicts || changes_.contains(id)) return {};
   OCTAVO_TRY(const auto snapshot, database_->snapshot(partition_id_));
-  OCTAVO_TRY(const auto document, snapshot.find(id));
+  OCTAVO_TRY(const auto document, snapshot.find_record(id));
   if (!document || document->revision != before->revision) {
     stale_ = true;
     return {};
@@ -257,7 +259,7 @@ Expected<bool> OptimisticTransaction::still_holds() {
     stale_ = Standing{last_change, purges} != *standing_;
   }
   for (auto read = reads_.begin(); !stale_ && read != reads_.end(); ++read) {
-    OCTAVO_TRY(const auto document, snapshot.find(read->first));
+    OCTAVO_TRY(const auto document, snapshot.find_record(read->first));
     stale_ = seen(document) != read->second;
   }
   return !stale_;
@@ -274,7 +276,7 @@ Expected<bool> OptimisticTransaction::commit_on_writer(storage::PartitionTransac
     if (Standing{last_change, transaction.purge_count()} != *standing_) return false;
   }
   for (const auto& [id, before] : reads_) {
-    OCTAVO_TRY(const auto document, transaction.find(id));
+    OCTAVO_TRY(const auto document, transaction.find_record(id));
     if (seen(document) != before) return false;
   }
   for (const DocumentWrite& write : writes_) {

@@ -98,7 +98,9 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
     std::uint64_t purges = 0;  ///< purges in the physical partition: they remove changes
     bool operator==(const Standing&) const = default;
   };
-  static Seen seen(const std::optional<storage::DocumentView>& document);
+  /// `Document`: DocumentView or DocumentRecord.
+  template <class Document>
+  static Seen seen(const std::optional<Document>& document);
   void note(std::string_view id, const Seen& now);
   Expected<std::optional<storage::Revision>> resolve_parent(const storage::DocumentWrite& write,
                                                             const std::optional<storage::DocumentView>& before) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <type_traits>
 
 namespace octavo::partitioning {
 namespace {
@@ -76,16 +77,33 @@ DocumentScan::DocumentScan(Database& database, DocumentRange range) : database_(
 
 Expected<ScanState> DocumentScan::run(
     ScanBudget budget, FunctionRef<Visit(const storage::DocumentView&, const storage::Snapshot&)> visit) {
+  const auto open = [this](const storage::Snapshot& snapshot) {
+    return range_.as_stored ? snapshot.stored_documents() : snapshot.documents();
+  };
+  return walk<storage::DocumentView>(budget, open, visit);
+}
+
+Expected<ScanState> DocumentScan::run_records(
+    ScanBudget budget, FunctionRef<Visit(const storage::DocumentRecord&, const storage::Snapshot&)> visit) {
+  const auto open = [this](const storage::Snapshot& snapshot) {
+    return range_.as_stored ? snapshot.stored_records() : snapshot.records();
+  };
+  return walk<storage::DocumentRecord>(budget, open, visit);
+}
+
+// `open` returns the cursor of a snapshot.
+template <class Row, class Open, class Visitor>
+Expected<ScanState> DocumentScan::walk(ScanBudget budget, Open open, Visitor visit) {
   if (done_) return ScanState::done;
   OCTAVO_TRY(const auto snapshots,
              take_snapshots(database_, range_.partition_key, range_.physical_partition, range_.partition_ids));
 
   const bool descending = range_.descending;
-  std::vector<Source<storage::Snapshot::DocumentCursor, storage::DocumentView>> sources;
+  std::vector<Source<std::invoke_result_t<Open&, const storage::Snapshot&>, Row>> sources;
   sources.reserve(snapshots.size());
   for (const storage::Snapshot& snapshot : snapshots) {
-    auto cursor = range_.as_stored ? snapshot.stored_documents() : snapshot.documents();
-    std::optional<storage::DocumentView> row;
+    auto cursor = open(snapshot);
+    std::optional<Row> row;
     const std::optional<std::string>& from = last_ ? last_ : range_.start;
     if (!descending) {
       row = cursor.seek(from ? std::string_view(*from) : std::string_view{});
@@ -104,7 +122,7 @@ Expected<ScanState> DocumentScan::run(
       done_ = true;
       return ScanState::done;
     }
-    const storage::DocumentView& document = *source->row;
+    const Row& document = *source->row;
     if (range_.end) {
       const int order = document.id.compare(*range_.end);
       const bool past = order == 0 ? !range_.end_inclusive : (order > 0) != descending;

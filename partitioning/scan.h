@@ -54,19 +54,25 @@ struct DocumentRange {
   /// Without either: only these partition ids, evaluated at each call, as partitions may be split between slices. Null:
   /// all.
   std::function<std::vector<std::size_t>()> partition_ids;
-  bool as_stored = false;  ///< see Snapshot::find_stored
+  bool as_stored = false;  ///< see Snapshot::find_stored_record
 };
 
 /// Walks documents in byte order of their ids over all physical partitions (merged). Some may be deleted ones: see
-/// Snapshot::documents. Holds no snapshot between calls: each slice resumes by key. One thread at a time.
+/// Snapshot::RecordCursor. Holds no snapshot between calls: each slice resumes by key. One thread at a time.
 class DocumentScan {
  public:
   DocumentScan(Database& database, DocumentRange range);
-  /// Visits rows until the visitor or the budget ends the slice.
+  /// Visits rows until the visitor or the budget ends the slice. Views of a row live until the visitor returns.
   Expected<ScanState> run(ScanBudget budget,
                           FunctionRef<Visit(const storage::DocumentView&, const storage::Snapshot&)> visit);
+  /// As run(), without opening the bodies.
+  Expected<ScanState> run_records(ScanBudget budget,
+                                  FunctionRef<Visit(const storage::DocumentRecord&, const storage::Snapshot&)> visit);
 
  private:
+  template <class Row, class Open, class Visitor>
+  Expected<ScanState> walk(ScanBudget budget, Open open, Visitor visit);
+
   Database& database_;
   DocumentRange range_;
   std::optional<std::string> last_;  ///< id of the last row visited

@@ -162,7 +162,7 @@ Expected<std::string> ScriptSession::find_by_self_name(std::string_view name) {
   partitioning::DocumentRange range;
   range.partition_key = transaction_.partition_key();
   partitioning::DocumentScan scan(*transaction_.database(), std::move(range));
-  const auto visit = [&](const storage::DocumentView& document, const storage::Snapshot&) {
+  const auto visit = [&](const storage::DocumentRecord& document, const storage::Snapshot&) {
     if (document.deleted) return partitioning::Visit::next;
     std::string own = model_.self_name(document.id);
     if (own == key) found = document.id;
@@ -174,7 +174,7 @@ Expected<std::string> ScriptSession::find_by_self_name(std::string_view name) {
     return found.empty() ? partitioning::Visit::next : partitioning::Visit::stop;
   };
   for (auto state = ScanState::more; state == ScanState::more;) {
-    OCTAVO_TRY(state, scan.run(ScanBudget::worker_slice(), visit));
+    OCTAVO_TRY(state, scan.run_records(ScanBudget::worker_slice(), visit));
     if (is_late(4)) return fail(ErrorCode::timeout, "The function took too long.", "resource_limit");
   }
   knows_self_names_ = knows_all;

@@ -57,11 +57,13 @@ class AutomaticCheck {
     for (auto row = cursor.seek({}); row; row = cursor.next()) {
       OCTAVO_TRY(const auto document, storage::decode_document(row->key, row->value));
       if (document.deleted || storage::is_design_id(document.id)) continue;
-      const auto body = parser_.parse(document.body);
-      if (!body) continue;  // reported elsewhere
+      const auto json = document.body.open(buffer_);
+      if (!json) continue;  // reported elsewhere
+      const auto body = parser_.parse(*json);
+      if (!body) continue;
       const auto key = partitioning::partition_key_of(document.id, partitioned_);
       OCTAVO_TRY(const bool scoped, is_scoped(key));
-      automatic_.entries_of({*body, document.body, document.id, document.revision}, entries_);
+      automatic_.entries_of({*body, *json, document.id, document.revision}, entries_);
       for (std::size_t i = 0; i < entries_.size(); ++i) {
         OCTAVO_TRY_VOID(expect(AutomaticRows::everything_prefix(number_), entries_[i], document.id));
         if (scoped) OCTAVO_TRY_VOID(expect(AutomaticRows::scoped_prefix(number_, key), entries_[i], document.id));
@@ -117,10 +119,13 @@ class AutomaticCheck {
     if (!record) return {};
     OCTAVO_TRY(const auto document, storage::decode_document(id, *record));
     if (document.deleted) return {};
-    const auto body = parser_.parse(document.body);
-    known_->is_unreadable = !body;
+    known_->is_unreadable = true;
+    const auto json = document.body.open(buffer_);
+    if (!json) return {};
+    const auto body = parser_.parse(*json);
     if (!body) return {};
-    automatic_.entries_of({*body, document.body, document.id, document.revision}, entries_);
+    known_->is_unreadable = false;
+    automatic_.entries_of({*body, *json, document.id, document.revision}, entries_);
     for (std::size_t i = 0; i < entries_.size(); ++i) known_->entries.emplace(entries_[i]);
     return {};
   }
@@ -132,6 +137,7 @@ class AutomaticCheck {
   storage::CheckReport& report_;
   const storage::Tree tree_;
   DocumentParser parser_;
+  storage::BodyBuffer buffer_;
   AutomaticIndex::Entries entries_;
   std::optional<KnownDocument> known_;
 };

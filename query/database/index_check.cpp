@@ -32,15 +32,18 @@ Expected<std::uint64_t> compare_entries(
         has_entry) {
   std::uint64_t expected = 0;
   DocumentParser parser;
+  storage::BodyBuffer buffer;
   Expected<void> failure;
   partitioning::DocumentRange all;
   all.as_stored = true;
   partitioning::DocumentScan scan(database, std::move(all));
   auto state = partitioning::ScanState::more;
   while (state == partitioning::ScanState::more && failure) {
-    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(), [&](const storage::DocumentView& document,
-                                                                             const storage::Snapshot& snapshot) {
-      if (document.deleted || document.id.starts_with("_design/")) return partitioning::Visit::next;
+    const auto visit = [&](const storage::DocumentRecord& record, const storage::Snapshot& snapshot) {
+      if (record.deleted || record.id.starts_with("_design/")) return partitioning::Visit::next;
+      const auto opened = storage::open_document(record, buffer);
+      if (!opened) return partitioning::Visit::next;  // the check of the documents reports it
+      const storage::DocumentView& document = *opened;
       const auto body = parser.parse(document.body);
       if (!body) {
         report.add(fmt::format("documents '{}': {}", document.id, body.error().reason));
@@ -59,7 +62,8 @@ Expected<std::uint64_t> compare_entries(
       }
       if (!*present) report.add(fmt::format("{}: no entry for document '{}'", label_of(definition), document.id));
       return partitioning::Visit::next;
-    }));
+    };
+    OCTAVO_TRY(state, scan.run_records(partitioning::ScanBudget::worker_slice(), visit));
   }
   OCTAVO_TRY_VOID(failure);
   return expected;

@@ -59,7 +59,7 @@ Expected<bool> catch_up_with_deletions(partitioning::Database& database, FeedCon
   }
   OCTAVO_TRY_VOID(database.make_durable());
   const auto is_gone = [&](std::string_view id) -> Expected<bool> {
-    OCTAVO_TRY(const auto document, snapshots.at(database.locate_document(map, id)).find_stored(id));
+    OCTAVO_TRY(const auto document, snapshots.at(database.locate_document(map, id)).find_stored_record(id));
     return !document || document->deleted;
   };
   // The ids of dropped tombstones are not known.

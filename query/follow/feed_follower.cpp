@@ -185,11 +185,12 @@ Expected<bool> FeedFollower::follow_batch() {
   std::unordered_set<std::string> taken;
   std::size_t bytes = 0;
   const auto take = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<bool> {
-    OCTAVO_TRY(const auto found, snapshot.find_stored(id));
-    if (found && found->sequence > checkpoint && taken.emplace(id).second) {
+    OCTAVO_TRY(const auto record, snapshot.find_stored_record(id));
+    if (record && record->sequence > checkpoint && taken.emplace(id).second) {
+      OCTAVO_TRY(const auto found, snapshot.open(*record));
       OCTAVO_TRY(auto document, consumer_.takes_bodies()
-                                    ? Expected<FeedDocument>(read_feed_body(*found, database.partitioned()))
-                                    : read_feed_document(*found, snapshot, database.partitioned()));
+                                    ? Expected<FeedDocument>(read_feed_body(found, database.partitioned()))
+                                    : read_feed_document(found, snapshot, database.partitioned()));
       bytes += document.id.size() + document.json.size();
       documents.push_back(std::move(document));
     }

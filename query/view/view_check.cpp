@@ -43,25 +43,28 @@ Expected<void> check_view_group(partitioning::Database& database, ViewGroup& gro
   std::uint64_t rows = 0;
   std::uint64_t documents = 0;
   std::optional<Error> failure;
+  storage::BodyBuffer buffer;
   partitioning::DocumentRange all;
   all.as_stored = true;
   partitioning::DocumentScan scan(database, std::move(all));
   auto state = partitioning::ScanState::more;
   while (state == partitioning::ScanState::more && !failure) {
-    OCTAVO_TRY(state, scan.run(partitioning::ScanBudget::worker_slice(),
-                               [&](const storage::DocumentView& found, const storage::Snapshot& snapshot) {
-                                 if (found.deleted) return partitioning::Visit::next;
-                                 const auto document = read_feed_document(found, snapshot, database.partitioned());
-                                 auto count = document ? check_document(group, transaction, *document, label, report)
-                                                       : Expected<std::size_t>(std::unexpected(document.error()));
-                                 if (!count) {
-                                   failure = std::move(count).error();
-                                   return partitioning::Visit::stop;
-                                 }
-                                 rows += *count;
-                                 documents += *count > 0 ? 1 : 0;
-                                 return partitioning::Visit::next;
-                               }));
+    const auto visit = [&](const storage::DocumentRecord& record, const storage::Snapshot& snapshot) {
+      if (record.deleted) return partitioning::Visit::next;
+      const auto found = storage::open_document(record, buffer);
+      if (!found) return partitioning::Visit::next;  // the check of the documents reports it
+      const auto document = read_feed_document(*found, snapshot, database.partitioned());
+      auto count = document ? check_document(group, transaction, *document, label, report)
+                            : Expected<std::size_t>(std::unexpected(document.error()));
+      if (!count) {
+        failure = std::move(count).error();
+        return partitioning::Visit::stop;
+      }
+      rows += *count;
+      documents += *count > 0 ? 1 : 0;
+      return partitioning::Visit::next;
+    };
+    OCTAVO_TRY(state, scan.run_records(partitioning::ScanBudget::worker_slice(), visit));
   }
   if (failure) return std::unexpected(*std::move(failure));
   if (const auto stored = storage::long_key::count(transaction, group.trees().rows); stored != rows) {

@@ -69,6 +69,7 @@ complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-replaced-s
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-documents-per-bulk-max -x -d 'Documents in one bulk request, or revisions in one `_revs_diff`; beyond: 413 (100000)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-enforce-throughput -d 'Refuse requests (429) beyond the throughput that was asked for; off: it is kept and shown only (true)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l storage-durability -x -a 'commit relaxed ephemeral' -d 'When a write is acknowledged: after fsync; before it (a power cut may take the last commits); never synced (commit)'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l storage-compression -x -a 'zstd none' -d 'How bodies of documents of 1 KiB and more are stored: compressed, if that saves an eighth; as they are (zstd)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l storage-open-partitions-max -x -d 'Physical partitions kept open; the least used is closed first (500)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l storage-map-bytes-initial -x -d 'Least address space for the map of a physical partition; usually 64 GiB are reserved (no memory, no disk) (16MiB)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l storage-queued-bytes-max -x -d 'Writes that wait for the disk, half of it in one physical partition; beyond: 503 (512MiB)'

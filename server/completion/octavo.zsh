@@ -83,6 +83,7 @@ _octavo() {
             '*--database-documents-per-bulk-max[Documents in one bulk request, or revisions in one `_revs_diff`; beyond\: 413 (100000)]:value:' \
             '--database-enforce-throughput[Refuse requests (429) beyond the throughput that was asked for; off\: it is kept and shown only (true)]' \
             '*--storage-durability[When a write is acknowledged\: after fsync; before it (a power cut may take the last commits); never synced (commit)]:value:(commit relaxed ephemeral)' \
+            '*--storage-compression[How bodies of documents of 1 KiB and more are stored\: compressed, if that saves an eighth; as they are (zstd)]:value:(zstd none)' \
             '*--storage-open-partitions-max[Physical partitions kept open; the least used is closed first (500)]:value:' \
             '*--storage-map-bytes-initial[Least address space for the map of a physical partition; usually 64 GiB are reserved (no memory, no disk) (16MiB)]:value:' \
             '*--storage-queued-bytes-max[Writes that wait for the disk, half of it in one physical partition; beyond\: 503 (512MiB)]:value:' \

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "config/settings.h"
+#include "storage/body/stored_body.h"
 #include "storage/document/revision.h"
 #include "storage/document/sequence_allocator.h"
 
@@ -18,8 +19,9 @@ inline bool is_design_id(std::string_view id) {
   return id.starts_with(design_prefix);
 }
 
-/// The winning revision of a document as stored. Views live as long as the snapshot it was read from.
-struct DocumentView {
+/// What is stored of the winning revision of a document, apart from its body. Views live as long as the snapshot it was
+/// read from.
+struct DocumentHead {
   std::string_view id;
   Revision revision;
   Sequence sequence = 0;
@@ -28,8 +30,27 @@ struct DocumentView {
   bool has_conflicts = false;  ///< more than one leaf, live or deleted
   bool has_tree_row = false;   ///< its history has the form of format 1 (see history.h)
   std::string_view ancestry;   ///< encoded (see Ancestry); empty: the winner has no ancestors, or has_tree_row
-  std::string_view body;       ///< minified JSON object without _id, _rev, _deleted; `{}` when there are no fields
 };
+
+/// The winning revision of a document as stored: for those who need no body, or decide whether they do.
+struct DocumentRecord : DocumentHead {
+  StoredBody body;
+};
+
+/// The winning revision of a document. Views live as long as the snapshot it was read from, unless its source says that
+/// the body lives shorter.
+struct DocumentView : DocumentHead {
+  std::string_view body;  ///< minified JSON object without _id, _rev, _deleted; `{}` when there are no fields
+};
+
+inline DocumentRecord to_record(const DocumentView& document) {
+  return {document, StoredBody::of_json(document.body)};
+}
+/// The views are those of `record`; a packed body is opened into `buffer`. Error corrupted: the body is damaged.
+inline Expected<DocumentView> open_document(const DocumentRecord& record, BodyBuffer& buffer) {
+  OCTAVO_TRY(const std::string_view body, record.body.open(buffer));
+  return DocumentView{record, body};
+}
 
 /// One row of the change feed: the newest change of one document.
 struct FeedRow {
@@ -69,6 +90,8 @@ struct DocumentWrite {
   /// PartitionCounters::dropped_through when the caller read that the document does not exist: its first revision is
   /// derived from it (next_revision). Absent: the present value.
   std::optional<Sequence> dropped_through = {};
+  /// pack_body(body), if somebody has called that; else the writer does it, who is short of time.
+  std::optional<std::string> packed = std::nullopt;
 };
 
 struct LocalDocumentWrite {

@@ -16,8 +16,9 @@ constexpr std::uint8_t has_tree_row_flag = 2;  ///< in records of format 1
 constexpr std::uint8_t has_conflicts_flag = 4;
 constexpr std::uint8_t text_hash_flag = 8;
 constexpr std::uint8_t half_hash_flag = 16;
-constexpr std::uint8_t head_known =
-    head_mark | deleted_flag | has_ancestry_flag | has_conflicts_flag | text_hash_flag | half_hash_flag;
+constexpr std::uint8_t packed_body_flag = 32;
+constexpr std::uint8_t head_known = head_mark | deleted_flag | has_ancestry_flag | has_conflicts_flag | text_hash_flag |
+                                    half_hash_flag | packed_body_flag;
 constexpr std::uint64_t modified_s_max = (std::uint64_t{1} << 48) - 1;
 /// No database gets there; a damaged row beyond it would leave no sequences for further changes.
 constexpr Sequence last_sequence_max = std::numeric_limits<std::int64_t>::max();
@@ -63,7 +64,7 @@ bool read_revision(ByteReader& reader, bool text_hash, Revision& revision) {
   return read_revision(reader, text_hash ? HashForm::text : HashForm::digest, revision);
 }
 
-void encode_document(std::string& out, const DocumentView& document) {
+void encode_document(std::string& out, const DocumentRecord& document) {
   OCTAVO_ASSERT(!document.has_tree_row);
   ByteWriter writer(out);
   const HashForm form = form_of(document.revision.hash);
@@ -71,19 +72,21 @@ void encode_document(std::string& out, const DocumentView& document) {
   if (document.deleted) head |= deleted_flag;
   if (!document.ancestry.empty()) head |= has_ancestry_flag;
   if (document.has_conflicts) head |= has_conflicts_flag;
+  if (document.body.is_packed()) head |= packed_body_flag;
   writer.u8(head);
   writer.varint(document.sequence);
   writer.varint(static_cast<std::uint64_t>(document.modified_s) & modified_s_max);
   write_revision(writer, document.revision, form);
   if (!document.ancestry.empty()) writer.sized_bytes(document.ancestry);
-  if (document.body != "{}") writer.bytes(document.body);
+  if (document.body.bytes() != "{}") writer.bytes(document.body.bytes());
 }
 
-Expected<DocumentView> decode_document(std::string_view id, std::string_view record) {
+Expected<DocumentRecord> decode_document(std::string_view id, std::string_view record) {
   ByteReader reader(record);
-  DocumentView document;
+  DocumentRecord document;
   document.id = id;
   std::uint8_t flags = reader.u8();
+  const bool packed = (flags & head_mark) && (flags & packed_body_flag);
   if (flags & head_mark) {
     if (flags & ~head_known) return damaged("document");
     document.sequence = reader.varint();
@@ -106,7 +109,11 @@ Expected<DocumentView> decode_document(std::string_view id, std::string_view rec
   }
   document.deleted = flags & deleted_flag;
   document.has_conflicts = flags & has_conflicts_flag;
-  document.body = reader.rest().empty() ? std::string_view("{}") : reader.rest();
+  if (packed) {
+    OCTAVO_TRY(document.body, StoredBody::of_packed(reader.rest()));
+  } else if (!reader.rest().empty()) {
+    document.body = StoredBody::of_json(reader.rest());
+  }
   return document;
 }
 

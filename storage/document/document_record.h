@@ -25,7 +25,7 @@ namespace octavo::storage {
 ///               hash:u64be 01 sequence:u64be       → (empty)        the feed of a logical partition
 ///               hash:u64be 02 digest[16]           → document id    a unique key (UniqueKeys)
 ///   revisions   document id                        → revision tree, in format 1 of the data folder only
-///   leaves      document id 00 generation:u64be hash  → body of a leaf that is not the winner
+///   leaves      document id 00 generation:u64be hash  → stored body of a leaf that is not the winner
 ///   local       local document id                  → edit:u64 body
 ///   index       rows of local indexes; the query layer owns their format
 ///   tombstones  document id                        → document record, of a deleted document
@@ -67,13 +67,14 @@ bool read_revision(ByteReader& reader, bool text_hash, Revision& revision);
 ///
 /// Format (document record):
 ///   record := head:u8 sequence:varint modified_s:varint revision [ancestry:sized] body
-///   head   := 80 and flags: 1 deleted, 2 has an ancestry, 4 has conflicts, 8 the hash is text, 10 the hash is half
-///   body   := minified JSON object without _id, _rev, _deleted; absent stands for {}
+///   head   := 80 and flags: 1 deleted, 2 has an ancestry, 4 has conflicts, 8 the hash is text, 10 the hash is half,
+///             20 the body is packed
+///   body   := minified JSON object without _id, _rev, _deleted; absent stands for {}. Or a packed body
 ///
 ///   in format 1: record := 01 flags:u8 sequence:u64 modified_s:u48 revision body
 ///                flags  := 1 deleted, 2 has a revision tree, 4 has conflicts, 8 the hash is text
-void encode_document(std::string& out, const DocumentView& document);
-Expected<DocumentView> decode_document(std::string_view id, std::string_view record);
+void encode_document(std::string& out, const DocumentRecord& document);
+Expected<DocumentRecord> decode_document(std::string_view id, std::string_view record);
 bool is_record_of_format_1(std::string_view record);
 
 /// Format (feed record):

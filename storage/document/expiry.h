@@ -30,11 +30,14 @@ class Expiry {
     const auto expiration = rule_->expires_s(document);
     return expiration && *expiration <= now_s_;
   }
-  /// The document as readers see it.
-  DocumentView seen(DocumentView document) const {
-    if (applies_to(document)) {
+  /// The document as readers see it. With a rule, a packed body is opened into `buffer`, and the result has its JSON.
+  Expected<DocumentRecord> seen(DocumentRecord document, BodyBuffer& buffer) const {
+    if (rule_ == nullptr || document.deleted) return document;
+    OCTAVO_TRY(const DocumentView opened, open_document(document, buffer));
+    document.body = StoredBody::of_json(opened.body);
+    if (applies_to(opened)) {
       document.deleted = true;
-      document.body = "{}";
+      document.body = {};
     }
     return document;
   }

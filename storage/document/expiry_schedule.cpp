@@ -111,11 +111,15 @@ Expected<bool> fill_rows(WriteTransaction& transaction, Tree meta, Tree document
     std::size_t looked_at = 0;
     std::size_t bytes = 0;
     std::string last;
+    BodyBuffer buffer;
     for (; row && looked_at < rows_max && bytes < looked_at_bytes_max; row = cursor.next(), ++looked_at) {
       bytes += row->value.size();
       last = row->key;
-      const auto document = decode_document(row->key, row->value);
+      const auto record = decode_document(row->key, row->value);
       // A damaged document never expires; `octavo check` reports it.
+      if (!record) continue;
+      if (record->body.is_packed()) bytes += record->body.size();
+      const auto document = open_document(*record, buffer);
       if (!document) continue;
       if (const auto expiration = expiration_of(rule, *document)) {
         rows.emplace_back(row_key(*expiration, document->sequence), row->key);
@@ -137,7 +141,7 @@ Expected<bool> ExpirySchedule::is_whole(const TimeToLive& rule, Sequence last_se
   return extent_after(std::move(stored), rule, last_sequence).stage == Stage::whole;
 }
 
-Expected<bool> ExpirySchedule::has(std::int64_t expiration_s, const DocumentView& document) const {
+Expected<bool> ExpirySchedule::has(std::int64_t expiration_s, const DocumentHead& document) const {
   OCTAVO_TRY(const auto id, transaction_.get(meta_, row_key(expiration_s, document.sequence)));
   return id && *id == document.id;
 }

@@ -34,7 +34,7 @@ class ExpirySchedule {
   Expected<bool> is_whole(const TimeToLive& rule, Sequence last_sequence) const;
 
   /// Whether it contains this document, which expires at `expiration_s`.
-  Expected<bool> has(std::int64_t expiration_s, const DocumentView& document) const;
+  Expected<bool> has(std::int64_t expiration_s, const DocumentHead& document) const;
 
   class Cursor {
    public:

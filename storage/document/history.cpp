@@ -122,12 +122,12 @@ Expected<void> erase_row(WriteTransaction& transaction, Tree tree, std::string_v
   return {};
 }
 
-Expected<BlockRange> range_of(const DocumentView& document) {
+Expected<BlockRange> range_of(const DocumentHead& document) {
   OCTAVO_TRY(const Ancestry ancestry, decode_ancestry(document.ancestry, document.revision.generation));
   return in_blocks(document.revision.generation, ancestry.kept);
 }
 
-Expected<RevisionTree> add_branches(const Transaction& transaction, const Trees& trees, const DocumentView& document,
+Expected<RevisionTree> add_branches(const Transaction& transaction, const Trees& trees, const DocumentHead& document,
                                     RevisionTree path, RevisionTree::Path kind) {
   if (!document.has_conflicts) return path;
   OCTAVO_TRY(const auto row, long_key::get(transaction, trees.histories, row_key(document.id, branches_number)));
@@ -137,7 +137,7 @@ Expected<RevisionTree> add_branches(const Transaction& transaction, const Trees&
 
 }  // namespace
 
-Expected<RevisionTree> read(const Transaction& transaction, const Trees& trees, const DocumentView& document) {
+Expected<RevisionTree> read(const Transaction& transaction, const Trees& trees, const DocumentHead& document) {
   if (document.has_tree_row) {
     OCTAVO_TRY(const auto row, long_key::get(transaction, trees.revisions, document.id));
     if (!row) return fail(ErrorCode::corrupted, "The revision tree of " + std::string(document.id) + " is missing.");
@@ -168,7 +168,7 @@ Expected<RevisionTree> read(const Transaction& transaction, const Trees& trees, 
   return add_branches(transaction, trees, document, std::move(tree), RevisionTree::Path::whole);
 }
 
-Expected<RevisionTree> read_branches(const Transaction& transaction, const Trees& trees, const DocumentView& document) {
+Expected<RevisionTree> read_branches(const Transaction& transaction, const Trees& trees, const DocumentHead& document) {
   if (document.has_tree_row) return read(transaction, trees, document);
   return add_branches(transaction, trees, document, RevisionTree(document.revision, document.deleted),
                       RevisionTree::Path::winner_alone);
@@ -207,7 +207,7 @@ StoredHistory stored_form(std::string_view id, const RevisionTree& tree) {
   return stored;
 }
 
-Expected<std::vector<std::string>> keys(const DocumentView& document) {
+Expected<std::vector<std::string>> keys(const DocumentHead& document) {
   std::vector<std::string> found;
   if (document.has_tree_row) return found;
   OCTAVO_TRY(const BlockRange range, range_of(document));
@@ -218,7 +218,7 @@ Expected<std::vector<std::string>> keys(const DocumentView& document) {
   return found;
 }
 
-Expected<std::span<const Revision>> growth(const DocumentView& before, std::span<const Revision> path,
+Expected<std::span<const Revision>> growth(const DocumentHead& before, std::span<const Revision> path,
                                            std::uint32_t revs_limit) {
   if (before.has_conflicts || before.has_tree_row || path.empty()) return std::span<const Revision>();
   const std::uint64_t generation = before.revision.generation;
@@ -232,7 +232,7 @@ Expected<std::span<const Revision>> growth(const DocumentView& before, std::span
   return path.first(static_cast<std::size_t>(added));
 }
 
-Expected<Ancestry> extend(WriteTransaction& transaction, const Trees& trees, const DocumentView& before,
+Expected<Ancestry> extend(WriteTransaction& transaction, const Trees& trees, const DocumentHead& before,
                           std::span<const Revision> added, std::uint32_t revs_limit) {
   OCTAVO_ASSERT(!added.empty() && revs_limit > 0);
   OCTAVO_ASSERT(!before.has_conflicts && !before.has_tree_row);
@@ -268,7 +268,7 @@ Expected<Ancestry> extend(WriteTransaction& transaction, const Trees& trees, con
 }
 
 Expected<Ancestry> replace(WriteTransaction& transaction, const Trees& trees, std::string_view id,
-                           const DocumentView* before, const RevisionTree& after) {
+                           const DocumentHead* before, const RevisionTree& after) {
   StoredHistory stored = stored_form(id, after);
   if (before != nullptr) {
     OCTAVO_TRY(const std::vector<std::string> old_keys, keys(*before));
@@ -287,7 +287,7 @@ Expected<Ancestry> replace(WriteTransaction& transaction, const Trees& trees, st
   return std::move(stored.ancestry);
 }
 
-Expected<void> remove(WriteTransaction& transaction, const Trees& trees, const DocumentView& before) {
+Expected<void> remove(WriteTransaction& transaction, const Trees& trees, const DocumentHead& before) {
   if (before.has_tree_row) return erase_row(transaction, trees.revisions, before.id, before.id);
   OCTAVO_TRY(const BlockRange range, range_of(before));
   for (std::uint64_t number = range.first_block(); number < range.end_block(); ++number) {

@@ -44,26 +44,26 @@ struct StoredHistory {
 };
 
 /// The whole tree. `document` is a record as stored, or as readers see it.
-Expected<RevisionTree> read(const Transaction& transaction, const Trees& trees, const DocumentView& document);
+Expected<RevisionTree> read(const Transaction& transaction, const Trees& trees, const DocumentHead& document);
 /// A tree with the same leaves, without the winner's ancestors: reads one row at most, and none without conflicts.
-Expected<RevisionTree> read_branches(const Transaction& transaction, const Trees& trees, const DocumentView& document);
+Expected<RevisionTree> read_branches(const Transaction& transaction, const Trees& trees, const DocumentHead& document);
 /// Precondition: `tree` is not empty.
 StoredHistory stored_form(std::string_view id, const RevisionTree& tree);
 /// The keys of the rows that belong to `document`, whose tree can be read: a damaged record may speak of any number.
-Expected<std::vector<std::string>> keys(const DocumentView& document);
+Expected<std::vector<std::string>> keys(const DocumentHead& document);
 
 /// The beginning of `path` (a revision and its ancestors, newest first) that is new, if nothing else in the history
 /// changes but that it grows above the winner by those: then extend() can store it. Else empty.
-Expected<std::span<const Revision>> growth(const DocumentView& before, std::span<const Revision> path,
+Expected<std::span<const Revision>> growth(const DocumentHead& before, std::span<const Revision> path,
                                            std::uint32_t revs_limit);
 /// Stores that the winner `before` has the descendants `added`, newest first, of which the first one is the winner now.
 /// Like replace(), it returns what belongs into the new record. Views of `before` must not point into the store.
-Expected<Ancestry> extend(WriteTransaction& transaction, const Trees& trees, const DocumentView& before,
+Expected<Ancestry> extend(WriteTransaction& transaction, const Trees& trees, const DocumentHead& before,
                           std::span<const Revision> added, std::uint32_t revs_limit);
 /// Stores `after` instead of the history of `before`; null: the document did not exist. Writes only rows that change.
 Expected<Ancestry> replace(WriteTransaction& transaction, const Trees& trees, std::string_view id,
-                           const DocumentView* before, const RevisionTree& after);
-Expected<void> remove(WriteTransaction& transaction, const Trees& trees, const DocumentView& before);
+                           const DocumentHead* before, const RevisionTree& after);
+Expected<void> remove(WriteTransaction& transaction, const Trees& trees, const DocumentHead& before);
 
 }  // namespace history
 

@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint8_t row_version = 1;
 constexpr std::uint8_t has_body = 1;
 constexpr std::uint8_t body_hash_text = 2;
+constexpr std::uint8_t body_packed = 4;
 constexpr std::uint64_t always_kept_bytes = 1ULL << 20;
 constexpr std::size_t row_bytes_max = 64ULL << 10;  // of several entries: a reader looks through them
 // A list ends at an entry that was removed, but a damaged one may have a cycle.
@@ -53,7 +54,7 @@ Expected<std::optional<Entry>> entry_at(const Transaction& transaction, Tree log
 }
 
 // Visits the entries with a body, from the newest on, until `visit` returns false.
-Expected<void> walk(const Transaction& transaction, Tree log, const DocumentView& winner,
+Expected<void> walk(const Transaction& transaction, Tree log, const DocumentHead& winner,
                     FunctionRef<bool(const Entry&)> visit) {
   Sequence sequence = winner.sequence;
   for (std::size_t steps = 0; steps < steps_max; ++steps) {
@@ -70,17 +71,20 @@ void append_entry(std::string& out, const Entry& entry) {
   ByteWriter writer(head);
   writer.varint(entry.sequence);
   writer.varint(entry.previous);
+  std::string_view body;
   if (entry.revision) {
-    writer.u8(static_cast<std::uint8_t>(has_body | (entry.revision->hash.is_digest() ? 0 : body_hash_text)));
+    writer.u8(static_cast<std::uint8_t>(has_body | (entry.revision->hash.is_digest() ? 0 : body_hash_text) |
+                                        (entry.body.is_packed() ? body_packed : 0)));
     write_revision(writer, *entry.revision);
     writer.sized_bytes(entry.id);
+    body = entry.body.bytes();
   } else {
     writer.u8(0);
   }
   ByteWriter whole(out);
-  whole.varint(head.size() + entry.body.size());
+  whole.varint(head.size() + body.size());
   whole.bytes(head);
-  whole.bytes(entry.body);
+  whole.bytes(body);
 }
 
 }  // namespace
@@ -108,7 +112,11 @@ Expected<Entry> next_entry(std::string_view& entries) {
   if (flags & has_body) {
     if (!read_revision(reader, flags & body_hash_text, entry.revision.emplace())) return damaged();
     entry.id = reader.sized_bytes();
-    entry.body = reader.rest();
+    if (flags & body_packed) {
+      OCTAVO_TRY(entry.body, StoredBody::of_packed(reader.rest()));
+    } else {
+      entry.body = StoredBody::of_json(reader.rest());
+    }
   }
   if (!reader.ok() || entry.previous >= entry.sequence) return damaged();
   entries = outer.rest();
@@ -223,9 +231,9 @@ Expected<bool> erase_oldest(WriteTransaction& transaction, Tree log, std::size_t
   return more;
 }
 
-Expected<std::optional<std::string_view>> find(const Transaction& transaction, Tree log, const DocumentView& winner,
-                                               const Revision& revision) {
-  std::optional<std::string_view> body;
+Expected<std::optional<StoredBody>> find(const Transaction& transaction, Tree log, const DocumentHead& winner,
+                                         const Revision& revision) {
+  std::optional<StoredBody> body;
   OCTAVO_TRY_VOID(walk(transaction, log, winner, [&](const Entry& entry) {
     if (*entry.revision == revision) body = entry.body;
     return !body;
@@ -233,7 +241,7 @@ Expected<std::optional<std::string_view>> find(const Transaction& transaction, T
   return body;
 }
 
-Expected<std::vector<Revision>> revisions_of(const Transaction& transaction, Tree log, const DocumentView& winner) {
+Expected<std::vector<Revision>> revisions_of(const Transaction& transaction, Tree log, const DocumentHead& winner) {
   std::vector<Revision> revisions;
   OCTAVO_TRY_VOID(walk(transaction, log, winner, [&](const Entry& entry) {
     revisions.push_back(*entry.revision);

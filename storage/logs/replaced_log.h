@@ -26,7 +26,7 @@ struct ReplacedLimits {
 ///   entry := bytes:varint sequence:varint previous:varint flags:u8 [body: revision id:sized body]
 ///   flags := 1 body: the revision that the edit with this sequence replaced; absent if the document moved in the feed
 ///              and kept its winner
-///            2 its hash is text
+///            2 its hash is text, 4 the body is packed
 ///
 /// A row has the entries of one group of writes, in ascending order, or a part of them: LMDB appends and removes one
 /// large row at less cost than many small ones. `bytes` is the size of the rest of the entry. `previous` is the
@@ -40,7 +40,7 @@ struct Entry {
   Sequence previous = 0;
   std::optional<Revision> revision;  ///< nullopt: the winner was not replaced
   std::string_view id;
-  std::string_view body;
+  StoredBody body;
 };
 
 /// A row as stored.
@@ -85,10 +85,10 @@ Expected<bool> erase_oldest(WriteTransaction& transaction, Tree log, std::size_t
 
 /// The body of a revision that `winner`'s document had as its winner before; lives as long as the transaction. nullopt:
 /// it is not kept. O(log n) for each edit since then.
-Expected<std::optional<std::string_view>> find(const Transaction& transaction, Tree log, const DocumentView& winner,
-                                               const Revision& revision);
+Expected<std::optional<StoredBody>> find(const Transaction& transaction, Tree log, const DocumentHead& winner,
+                                         const Revision& revision);
 /// All revisions that find() would find, in ascending order.
-Expected<std::vector<Revision>> revisions_of(const Transaction& transaction, Tree log, const DocumentView& winner);
+Expected<std::vector<Revision>> revisions_of(const Transaction& transaction, Tree log, const DocumentHead& winner);
 
 }  // namespace replaced_log
 }  // namespace octavo::storage

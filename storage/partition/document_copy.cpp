@@ -10,7 +10,7 @@ namespace octavo::storage {
 
 std::size_t DocumentCopy::bytes() const {
   constexpr std::size_t rows_overhead_bytes = 256;
-  std::size_t bytes = id.size() + body.size() + ancestry.size() + rows_overhead_bytes;
+  std::size_t bytes = id.size() + body.view().bytes().size() + ancestry.size() + rows_overhead_bytes;
   for (const auto* rows : {&histories, &leaves}) {
     for (const auto& [key, value] : *rows) bytes += key.size() + value.size();
   }
@@ -31,14 +31,14 @@ Expected<DocumentCopy> CopyReader::document(std::string_view id) const {
   copy.id = id;
   OCTAVO_TRY(const auto row, find_document_row(transaction_, trees_, id));
   if (!row) return copy;
-  OCTAVO_TRY(const DocumentView document, decode_document(id, row->record));
+  OCTAVO_TRY(const DocumentRecord document, decode_document(id, row->record));
   copy.exists = true;
   copy.revision = document.revision;
   copy.sequence = document.sequence;
   copy.modified_s = document.modified_s;
   copy.deleted = document.deleted;
   copy.has_conflicts = document.has_conflicts;
-  copy.body = document.body;
+  copy.body.assign(document.body);
   const history::Trees history_trees{tree(PartitionTree::histories), tree(PartitionTree::revisions)};
   OCTAVO_TRY(const RevisionTree revisions, history::read(transaction_, history_trees, document));
   auto stored = history::stored_form(id, revisions);

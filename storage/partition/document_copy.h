@@ -25,9 +25,9 @@ struct DocumentCopy {
   bool deleted = false;
   bool has_conflicts = false;
   std::string ancestry;  ///< as DocumentView::ancestry, in the present form even if it is stored in an earlier one
-  std::string body;
+  OwnedBody body;        ///< as stored: neither opened nor packed on the way
   std::vector<std::pair<std::string, std::string>> histories;  ///< rows of its history
-  std::vector<std::pair<std::string, std::string>> leaves;  ///< keys and bodies of the leaves that are not the winner
+  std::vector<std::pair<std::string, std::string>> leaves;     ///< rows of the leaves that are not the winner
 
   std::size_t bytes() const;
 };

@@ -92,7 +92,8 @@ Expected<EditOutcome> DocumentWriter::apply(const DocumentWrite& write) {
     after.prune(environment_.revs_limit);
     if (merged == RevisionTree::Merge::completed) {
       if (after.history(revision) == before.tree->history(revision)) return EditOutcome(WrittenDocument{revision, 0});
-      OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, {}, std::nullopt, {}));
+      OCTAVO_TRY(const Sequence sequence,
+                 store(write.id, write.partition_key, before, after, {}, std::nullopt, NewBody{}));
       return EditOutcome(WrittenDocument{revision, sequence});
     }
   }
@@ -101,8 +102,8 @@ Expected<EditOutcome> DocumentWriter::apply(const DocumentWrite& write) {
     if (unique) return EditOutcome(std::unexpected(*std::move(unique)));
   }
   const bool created = !before.live;
-  OCTAVO_TRY(const Sequence sequence,
-             store(write.id, write.partition_key, before, after, growth, revision, write.body));
+  OCTAVO_TRY(const NewBody body, body_of(write));
+  OCTAVO_TRY(const Sequence sequence, store(write.id, write.partition_key, before, after, growth, revision, body));
   return EditOutcome(WrittenDocument{revision, sequence, created, environment_.now_s, index_rows_});
 }
 
@@ -131,7 +132,8 @@ Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& reques
   ++counters_.purge_count;
   OCTAVO_TRY_VOID(replaced_.erase_of(before.document.sequence, request.id, environment_.now_s));
   // remove_all and place_leaf_bodies treat the purged leaves as no longer leaves.
-  OCTAVO_TRY(const Sequence sequence, store(request.id, request.partition_key, before, after, {}, std::nullopt, {}));
+  OCTAVO_TRY(const Sequence sequence,
+             store(request.id, request.partition_key, before, after, {}, std::nullopt, NewBody{}));
   const std::string_view gone = after.empty() ? std::string_view(request.id) : std::string_view();
   OCTAVO_TRY_VOID(purge_log::append(transaction_, tree(PartitionTree::meta), counters_, sequence, gone));
   return purged;

@@ -14,6 +14,7 @@ Expected<void> DocumentWriter::log_versions(std::string_view id, const Before& b
                                             Sequence expired_at) {
   const bool lived = before.exists && !before.document.deleted;
   const bool lives = after && !after->deleted;
+  OCTAVO_ASSERT(!before.exists || before.json);
   VersionRow row;
   OCTAVO_ASSERT(sequence != 0);
   row.id = id;
@@ -29,7 +30,7 @@ Expected<void> DocumentWriter::log_versions(std::string_view id, const Before& b
     row.operation = before.live ? VersionOperation::removed : VersionOperation::expired;
     row.sequence = expired_at != 0 ? expired_at : sequence;
     row.revision = after && expired_at == 0 ? after->revision : before.document.revision;
-    row.body = before.document.body;
+    row.body = *before.json;
     row.body_revision = before.document.revision;
     row.body_time_s = before.document.modified_s;
     OCTAVO_TRY_VOID(VersionLog::append(transaction_, tree(PartitionTree::meta), row));

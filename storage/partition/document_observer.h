@@ -27,6 +27,9 @@ struct DocumentChange {
 class DocumentObserver {
  public:
   virtual ~DocumentObserver() = default;
+  /// Whether document_changed() has anything to do in this transaction: if not, it is not called, and bodies need not
+  /// be opened for it.
+  virtual Expected<bool> reads_changes(const Transaction& transaction, Tree index_tree) = 0;
   /// Returns the number of index rows put or erased; a row that is kept in two orders counts once. An error aborts the
   /// transaction (all its writes fail).
   virtual Expected<std::uint32_t> document_changed(WriteTransaction& transaction, Tree index_tree,

@@ -48,6 +48,7 @@ class DocumentWriter {
     Expiry expiry = {};
     bool keeps_versions = false;
     ReplacedLimits replaced = {};
+    config::Compression compression = config::Compression::none;
   };
 
   DocumentWriter(WriteTransaction& transaction, Environment environment)
@@ -56,13 +57,15 @@ class DocumentWriter {
         rows_(transaction, environment_.trees),
         replaced_(transaction, tree(PartitionTree::replaced)) {}
 
-  /// Reads the counters. Must be the first call.
+  /// Reads the counters, and asks the observer. Must be the first call.
   Expected<void> begin();
   /// Changes nothing. An edit that it accepts may still be refused by apply(), whose result counts.
   Expected<Refusal> check(const DocumentWrite& write);
   Expected<EditOutcome> apply(const DocumentWrite& write);
-  /// The winner as this transaction sees it, including its own edits. Views live until the next edit.
-  Expected<std::optional<DocumentView>> find(std::string_view id) const;
+  /// The winner as this transaction sees it, including its own edits. Views live until the next edit or find().
+  Expected<std::optional<DocumentView>> find(std::string_view id);
+  /// As find(), without opening the body, unless a time to live asks for it.
+  Expected<std::optional<DocumentRecord>> find_record(std::string_view id);
   std::int64_t now_s() const { return environment_.now_s; }
   /// See logical_rows::last_change. Throws as Cursor does.
   Expected<Sequence> last_change(std::string_view partition_key) const;
@@ -92,8 +95,14 @@ class DocumentWriter {
     bool exists = false;
     bool live = false;  ///< neither deleted nor expired
     std::optional<FormerRow> row;
-    DocumentView document;             ///< points not into the map, but to the caller's id, old_body_ and old_ancestry_
-    std::optional<RevisionTree> tree;  ///< once read_tree() has read it
+    DocumentRecord document;  ///< points not into the map, but to the caller's id, old_body_ and old_ancestry_
+    std::optional<std::string_view> json;  ///< of its body, once open_body() has opened it
+    std::optional<RevisionTree> tree;      ///< once read_tree() has read it
+  };
+  /// The body of a revision that is to be stored.
+  struct NewBody {
+    StoredBody stored;
+    std::optional<std::string_view> json;  ///< nullopt: not opened yet
   };
 
   Tree tree(PartitionTree name) const { return environment_.trees.tree(static_cast<std::size_t>(name)); }
@@ -102,6 +111,9 @@ class DocumentWriter {
     return {tree(PartitionTree::logical), tree(PartitionTree::feed), tree(PartitionTree::partitions)};
   }
   Expected<Before> load(std::string_view id);
+  Expected<std::string_view> open_body(Before& before);
+  Expected<std::string_view> open_body(const NewBody& body);
+  Expected<NewBody> body_of(const DocumentWrite& write);
   /// Its cost grows with the length of the history: for edits that do more than extend the winner.
   Expected<void> read_tree(Before& before) const;
   /// The parent of an interactive edit, or the error that explains why it has none.
@@ -116,16 +128,19 @@ class DocumentWriter {
                                std::span<const Revision> growth);
   /// `growth`: not empty if the winner has got those descendants (history::growth); then `after` is the new winner
   /// alone.
-  Expected<Sequence> store(std::string_view id, std::string_view partition_key, const Before& before,
+  Expected<Sequence> store(std::string_view id, std::string_view partition_key, Before& before,
                            const RevisionTree& after, std::span<const Revision> growth,
-                           const std::optional<Revision>& new_revision, std::string_view new_body);
-  Expected<std::string_view> place_leaf_bodies(std::string_view id, const Before& before, const RevisionTree& after,
-                                               const Revision& winner, const std::optional<Revision>& new_revision,
-                                               std::string_view new_body);
+                           const std::optional<Revision>& new_revision, const NewBody& new_body);
+  /// Returns the winner's body.
+  Expected<NewBody> place_leaf_bodies(std::string_view id, const Before& before, const RevisionTree& after,
+                                      const Revision& winner, const std::optional<Revision>& new_revision,
+                                      const NewBody& new_body);
+  Expected<void> put_leaf(std::string_view id, const Revision& revision, const StoredBody& body);
   Expected<void> remove_all(std::string_view id, const Before& before);
   Expected<void> move_in_feed(std::string_view partition_key, const Before& before, const FeedRow* row);
   Expected<void> count(std::string_view id, std::string_view partition_key, const Before& before,
-                       const DocumentView* after);
+                       const DocumentRecord* after);
+  // These two read bodies: both must have been opened.
   Expected<void> schedule_expiration(const Before& before, const DocumentView* after);
   Expected<void> log_versions(std::string_view id, const Before& before, const std::optional<DocumentView>& after,
                               Sequence sequence, Sequence expired_at);
@@ -143,12 +158,18 @@ class DocumentWriter {
   /// Inside all_or_nothing: the former state of the logical partitions that it has touched.
   std::optional<PartitionsByKey> former_partitions_;
   bool design_documents_changed_ = false;
+  bool is_observed_ = false;      ///< the observer has something to do
+  bool reads_bodies_ = false;     ///< of each document before and after an edit
   std::string record_;            ///< scratch, reused
   std::string ancestry_;          ///< scratch, reused
   std::uint32_t index_rows_ = 0;  ///< put or erased by the last store()
-  std::string old_body_;          ///< copy of the winner's body before the edit: puts may invalidate views
+  OwnedBody old_body_;            ///< copy of the winner's body before the edit: puts may invalidate views
   std::string old_ancestry_;      ///< as old_body_
-  std::string promoted_body_;     ///< body of a leaf that becomes the winner
+  OwnedBody promoted_body_;       ///< body of a leaf that becomes the winner
+  std::string packed_;            ///< body of an edit that came unpacked
+  BodyBuffer old_json_;           ///< of old_body_
+  BodyBuffer new_json_;           ///< of the winner's body after the edit
+  BodyBuffer found_json_;         ///< of the document that was found last
 };
 
 }  // namespace octavo::storage

@@ -11,7 +11,7 @@ namespace {
 /// When the change was made, by the clock at that time. nullopt: the row does not agree with its document, which
 /// `octavo check` reports.
 Expected<std::optional<std::int64_t>> stamp_of(const Snapshot& snapshot, const FeedRow& row) {
-  OCTAVO_TRY(const auto document, snapshot.find_stored(row.id));
+  OCTAVO_TRY(const auto document, snapshot.find_stored_record(row.id));
   if (!document || document->sequence != row.sequence) return std::nullopt;
   return document->modified_s;
 }

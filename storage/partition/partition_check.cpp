@@ -55,6 +55,14 @@ class PartitionChecker {
  private:
   Tree tree(PartitionTree name) const { return partition_.store().tree(static_cast<std::size_t>(name)); }
 
+  // nullopt: there is none, or its record is damaged.
+  std::optional<DocumentRecord> record_of(std::string_view id) const {
+    const auto row = find_document_row(transaction_, partition_.store(), id);
+    if (!row || !*row) return std::nullopt;
+    const auto document = decode_document(id, (*row)->record);
+    return document ? std::optional(*document) : std::nullopt;
+  }
+
   void check_space() {
     if (auto lost = partition_.store().lost_space(transaction_)) report_.add(*std::move(lost));
   }
@@ -71,6 +79,7 @@ class PartitionChecker {
       if (name == PartitionTree::tombstones) check_tombstone(*document);
       const bool misplaced = document->deleted && name == PartitionTree::documents;
       if (misplaced || is_record_of_format_1(row->value)) ++report_.rows_of_format_1;
+      check_body(label, id, document->body);
       ++report_.documents;
       count(id, *document);
       check_history(id, *document);
@@ -84,14 +93,20 @@ class PartitionChecker {
     }
   }
 
+  void check_body(std::string_view label, std::string_view id, const StoredBody& body) {
+    if (const auto json = body.open(body_); !json) {
+      report_.add(fmt::format("{} '{}': {}", label, id, json.error().reason));
+    }
+  }
+
   // A row in `documents` may be deleted: format 1 left it there.
-  void check_tombstone(const DocumentView& document) {
+  void check_tombstone(const DocumentHead& document) {
     if (!document.deleted) report_.add(fmt::format("tombstones '{}': the document is not deleted", document.id));
     const auto other = long_key::get(transaction_, tree(PartitionTree::documents), document.id);
     if (other && *other) report_.add(fmt::format("tombstones '{}': there is a row in documents, too", document.id));
   }
 
-  void count(std::string_view id, const DocumentView& document) {
+  void count(std::string_view id, const DocumentRecord& document) {
     const auto add_to = [&](DocumentStatistics& statistics) {
       ++(document.deleted ? statistics.deleted_count : statistics.document_count);
       statistics.external_bytes += id.size() + document.body.size();
@@ -103,7 +118,7 @@ class PartitionChecker {
     }
   }
 
-  void check_history(const std::string& id, const DocumentView& document) {
+  void check_history(const std::string& id, const DocumentHead& document) {
     const auto stored = snapshot_.revision_tree(document);
     if (!stored) {
       report_.add(fmt::format("histories '{}': {}", id, stored.error().reason));
@@ -122,11 +137,17 @@ class PartitionChecker {
     }
     for (const RevisionTree::Node* leaf : leaves) {
       if (leaf->revision == document.revision) continue;
-      const auto body = snapshot_.leaf_body(document, leaf->revision);
-      if (!body || !*body) {
+      const auto row = long_key::get(transaction_, tree(PartitionTree::leaves), leaf_key(id, leaf->revision));
+      if (!row || !*row) {
         report_.add(fmt::format("leaves '{}': no body of revision {}", id, leaf->revision.to_string()));
+        continue;
+      }
+      ++leaves_seen_;
+      const auto body = StoredBody::decode(**row);
+      if (!body) {
+        report_.add(fmt::format("leaves '{}': {}", id, body.error().reason));
       } else {
-        ++leaves_seen_;
+        check_body("leaves", id, *body);
       }
     }
   }
@@ -141,10 +162,8 @@ class PartitionChecker {
         report_.add(fmt::format("versions {}: {}", read_key_u64(row->key.substr(1)), version.error().reason));
         continue;
       }
-      const auto found = find_document_row(transaction_, partition_.store(), version->id);
-      if (!found || !*found) continue;  // purged
-      const auto document = decode_document(version->id, (*found)->record);
-      if (!document || document->sequence > version->sequence) continue;
+      const auto document = record_of(version->id);
+      if (!document || document->sequence > version->sequence) continue;  // purged, or changed since
       if (document->sequence < version->sequence || document->revision != version->revision ||
           document->deleted != version->removes()) {
         report_.add(fmt::format("versions {}: does not agree with document '{}'", version->sequence, version->id));
@@ -174,6 +193,7 @@ class PartitionChecker {
           problem("an entry is damaged");
           break;
         }
+        if (!entry->body.open(body_)) problem("a body is damaged");
         last = entry->sequence;
         first = false;
       }
@@ -191,8 +211,10 @@ class PartitionChecker {
     std::uint64_t expected = 0;
     LongKeyCursor documents(transaction_, tree(PartitionTree::documents));
     for (auto row = documents.seek(""); row; row = documents.next()) {
-      const auto document = decode_document(row->key, row->value);
-      if (!document || document->deleted) continue;
+      const auto record = decode_document(row->key, row->value);
+      if (!record || record->deleted) continue;
+      const auto document = open_document(*record, body_);
+      if (!document) continue;
       const auto expiration_s = time_to_live_->expires_s(*document);
       if (!expiration_s) continue;
       ++expected;
@@ -222,11 +244,11 @@ class PartitionChecker {
         report_.add(
             fmt::format("feed {}: a tombstone, though those up to {} were dropped", change->sequence, dropped_through));
       }
-      const auto document = snapshot_.find(change->id);
-      if (!document || !*document) {
+      const auto document = record_of(change->id);
+      if (!document) {
         report_.add(fmt::format("feed {}: document '{}' does not exist", change->sequence, change->id));
-      } else if ((*document)->sequence != change->sequence || (*document)->revision != change->revision ||
-                 (*document)->deleted != change->deleted || (*document)->has_conflicts != change->has_conflicts) {
+      } else if (document->sequence != change->sequence || document->revision != change->revision ||
+                 document->deleted != change->deleted || document->has_conflicts != change->has_conflicts) {
         report_.add(fmt::format("feed {}: does not agree with document '{}'", change->sequence, change->id));
       }
     }
@@ -333,8 +355,8 @@ class PartitionChecker {
   }
 
   void check_unique_key(std::string_view id) {
-    const auto owner = snapshot_.find(id);
-    if (!owner || !*owner || (*owner)->deleted) {
+    const auto owner = record_of(id);
+    if (!owner || owner->deleted) {
       report_.add(fmt::format("logical: a unique key belongs to '{}', which does not exist", id));
     }
   }
@@ -416,6 +438,7 @@ class PartitionChecker {
   std::uint64_t tree_rows_seen_ = 0;
   std::uint64_t history_rows_seen_ = 0;
   std::uint64_t leaves_seen_ = 0;
+  BodyBuffer body_;  ///< scratch, reused
   Sequence highest_sequence_ = 0;
 };
 

@@ -26,7 +26,7 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
   OCTAVO_ASSERT(!copy.exists || !copy.id.empty());  // a purge may name an id that no document can have
   OCTAVO_ASSERT(copy.partition_key.empty() || in_logical_partition(copy.id, copy.partition_key));
   OCTAVO_ASSERT(copy.leaves.empty() || copy.has_conflicts);
-  OCTAVO_ASSERT(copy.exists || (copy.body.empty() && copy.histories.empty()));
+  OCTAVO_ASSERT(copy.exists || (copy.body.view().size() == StoredBody().size() && copy.histories.empty()));
   OCTAVO_TRY(Before before, load(copy.id));
   if (!before.exists && !copy.exists) return {};
   if (is_design_id(copy.id)) design_documents_changed_ = true;
@@ -34,32 +34,34 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
   change.id = copy.id;
   change.partition_key = copy.partition_key;
   if (before.exists) {
+    if (reads_bodies_) OCTAVO_TRY_VOID(open_body(before));
     if (before.document.has_conflicts) OCTAVO_TRY_VOID(read_tree(before));
     OCTAVO_TRY_VOID(remove_all(copy.id, before));
     OCTAVO_TRY_VOID(move_in_feed(copy.partition_key, before, nullptr));
     if (!before.document.deleted) {
-      change.before = before.document.body;
+      change.before = before.json;
       change.before_revision = before.document.revision;
     }
   }
-  DocumentView document;
+  DocumentRecord document;
+  std::optional<DocumentView> stored;  // if bodies are read
   if (copy.exists) {
-    document = {.id = copy.id,
-                .revision = copy.revision,
-                .sequence = copy.sequence,
-                .modified_s = copy.modified_s,
-                .deleted = copy.deleted,
-                .has_conflicts = copy.has_conflicts,
-                .ancestry = copy.ancestry,
-                .body = copy.body};
+    document.id = copy.id;
+    document.revision = copy.revision;
+    document.sequence = copy.sequence;
+    document.modified_s = copy.modified_s;
+    document.deleted = copy.deleted;
+    document.has_conflicts = copy.has_conflicts;
+    document.ancestry = copy.ancestry;
+    document.body = copy.body.view();
     record_.clear();
     encode_document(record_, document);
     OCTAVO_TRY_VOID(rows_.put(copy.id, record_, copy.deleted, std::nullopt));
     for (const auto& [key, value] : copy.histories) {
       OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::histories), key, value));
     }
-    for (const auto& [key, body] : copy.leaves) {
-      OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::leaves), key, body));
+    for (const auto& [key, value] : copy.leaves) {
+      OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::leaves), key, value));
     }
     record_.clear();
     encode_feed_row(record_, {copy.sequence, copy.id, copy.revision, copy.deleted, copy.has_conflicts});
@@ -74,15 +76,19 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
           logical_rows::insert(transaction_, logical_trees(), copy.partition_key, *partition, copy.sequence));
     }
     counters_.last_sequence = std::max(counters_.last_sequence, copy.sequence);
-    if (!copy.deleted) {
-      change.after = copy.body;
-      change.after_revision = copy.revision;
+    if (reads_bodies_) {
+      OCTAVO_TRY(const std::string_view json, document.body.open(new_json_));
+      stored = DocumentView{document, json};
+      if (!copy.deleted) {
+        change.after = json;
+        change.after_revision = copy.revision;
+      }
     }
   }
   OCTAVO_TRY_VOID(count(copy.id, copy.partition_key, before, copy.exists ? &document : nullptr));
-  OCTAVO_TRY_VOID(schedule_expiration(before, copy.exists ? &document : nullptr));
+  OCTAVO_TRY_VOID(schedule_expiration(before, stored ? &*stored : nullptr));
   OCTAVO_TRY_VOID(move_unique(change, true));
-  if (environment_.observer == nullptr || (!change.before && !change.after)) return {};
+  if (!is_observed_ || (!change.before && !change.after)) return {};
   if (!copy.partition_key.empty()) {
     OCTAVO_TRY(const logical_rows::Partition* partition, logical_partition(copy.partition_key));
     change.partition_documents = partition->record.statistics.document_count;

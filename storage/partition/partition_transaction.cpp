@@ -7,6 +7,9 @@ namespace octavo::storage {
 Expected<std::optional<DocumentView>> PartitionTransaction::find(std::string_view id) {
   return writer_.find(id);
 }
+Expected<std::optional<DocumentRecord>> PartitionTransaction::find_record(std::string_view id) {
+  return writer_.find_record(id);
+}
 Expected<EditOutcome> PartitionTransaction::apply(const DocumentWrite& write) {
   return writer_.apply(write);
 }

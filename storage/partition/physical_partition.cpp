@@ -371,7 +371,8 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
       .now_s = unix_now_s(),
       .expiry = expiry(),
       .keeps_versions = keeps_versions(),
-      .replaced = replaced_.load(std::memory_order_relaxed)};
+      .replaced = replaced_.load(std::memory_order_relaxed),
+      .compression = options_.compression};
 
   SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
   Outcome outcome;

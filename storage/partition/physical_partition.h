@@ -46,6 +46,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
     std::filesystem::path folder;
     std::size_t ordinal = 0;  ///< index in the database's partition map
     config::Durability durability = config::Durability::commit;
+    config::Compression compression = config::Compression::zstd;
     std::uint64_t capacity_bytes_initial = 16ULL << 20;
     std::uint64_t logical_partition_bytes_max = 20ULL << 30;
     /// Limit for waiting writes; beyond it, and beyond that of the WriterPool: Error overloaded.

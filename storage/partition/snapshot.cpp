@@ -1,6 +1,7 @@
 #include "storage/partition/snapshot.h"
 
 #include "base/byte_codec.h"
+#include "base/read_failure.h"
 #include "storage/document/document_rows.h"
 #include "storage/document/expiry_schedule.h"
 #include "storage/document/history.h"
@@ -23,13 +24,6 @@ logical_rows::Trees logical_trees_of(const Store& store) {
           tree_of(store, PartitionTree::partitions)};
 }
 
-std::optional<DocumentView> to_document(const std::optional<KeyValue>& row) {
-  if (!row) return std::nullopt;
-  auto document = decode_document(row->key, row->value);
-  // A damaged row ends a walk, as the end does; `octavo check` reports it.
-  return document ? std::optional<DocumentView>(*document) : std::nullopt;
-}
-
 std::optional<FeedRow> to_feed_row(const std::optional<KeyValue>& row) {
   if (!row) return std::nullopt;
   const auto decoded = decode_feed_row(row->key, row->value);
@@ -46,25 +40,42 @@ std::optional<LocalDocumentView> to_local(const std::optional<KeyValue>& row) {
 
 }  // namespace
 
-Expected<std::optional<DocumentView>> Snapshot::find(std::string_view id) const {
-  OCTAVO_TRY(const auto row, find_document_row(transaction_, *store_, id));
-  if (!row) return std::nullopt;
-  OCTAVO_TRY(const DocumentView document, decode_document(id, row->record));
-  return expiry_.seen(document);
+Expected<std::string_view> Snapshot::open_body(const StoredBody& body) const {
+  if (!body.is_packed()) return body.bytes();
+  return body.open(bodies_.emplace_back());
 }
 
-Expected<std::optional<DocumentView>> Snapshot::find_stored(std::string_view id) const {
-  OCTAVO_TRY(const auto row, find_document_row(transaction_, *store_, id));
-  if (!row) return std::nullopt;
-  OCTAVO_TRY(const DocumentView document, decode_document(id, row->record));
+Expected<DocumentView> Snapshot::open(const DocumentRecord& record) const {
+  OCTAVO_TRY(const std::string_view body, open_body(record.body));
+  return DocumentView{record, body};
+}
+
+Expected<std::optional<DocumentView>> Snapshot::find(std::string_view id) const {
+  OCTAVO_TRY(const auto record, find_record(id));
+  if (!record) return std::nullopt;
+  OCTAVO_TRY(const DocumentView document, open(*record));
   return document;
 }
 
-Expected<RevisionTree> Snapshot::revision_tree(const DocumentView& document) const {
+Expected<std::optional<DocumentRecord>> Snapshot::find_record(std::string_view id) const {
+  OCTAVO_TRY(const auto record, find_stored_record(id));
+  if (!record || expiry_.rule() == nullptr) return record;
+  OCTAVO_TRY(const DocumentRecord seen, expiry_.seen(*record, bodies_.emplace_back()));
+  return seen;
+}
+
+Expected<std::optional<DocumentRecord>> Snapshot::find_stored_record(std::string_view id) const {
+  OCTAVO_TRY(const auto row, find_document_row(transaction_, *store_, id));
+  if (!row) return std::nullopt;
+  OCTAVO_TRY(const DocumentRecord record, decode_document(id, row->record));
+  return record;
+}
+
+Expected<RevisionTree> Snapshot::revision_tree(const DocumentHead& document) const {
   return history::read(transaction_, history_trees_of(*store_), document);
 }
 
-Expected<RevisionTree> Snapshot::revision_branches(const DocumentView& document) const {
+Expected<RevisionTree> Snapshot::revision_branches(const DocumentHead& document) const {
   return history::read_branches(transaction_, history_trees_of(*store_), document);
 }
 
@@ -72,16 +83,25 @@ Expected<std::optional<std::string_view>> Snapshot::leaf_body(const DocumentView
                                                               const Revision& revision) const {
   if (revision == document.revision) return document.body;
   if (!document.has_conflicts) return std::nullopt;
-  return long_key::get(transaction_, tree_of(*store_, PartitionTree::leaves), leaf_key(document.id, revision));
+  OCTAVO_TRY(const auto row,
+             long_key::get(transaction_, tree_of(*store_, PartitionTree::leaves), leaf_key(document.id, revision)));
+  if (!row) return std::nullopt;
+  OCTAVO_TRY(const StoredBody stored, StoredBody::decode(*row));
+  OCTAVO_TRY(const std::string_view body, open_body(stored));
+  return body;
 }
 
 Expected<std::optional<std::string_view>> Snapshot::body_of(const DocumentView& document,
                                                             const RevisionTree::Node& node) const {
   if (node.leaf) return leaf_body(document, node.revision);
-  return replaced_log::find(transaction_, tree_of(*store_, PartitionTree::replaced), document, node.revision);
+  OCTAVO_TRY(const auto stored,
+             replaced_log::find(transaction_, tree_of(*store_, PartitionTree::replaced), document, node.revision));
+  if (!stored) return std::nullopt;
+  OCTAVO_TRY(const std::string_view body, open_body(*stored));
+  return body;
 }
 
-Expected<std::vector<Revision>> Snapshot::replaced_revisions(const DocumentView& document) const {
+Expected<std::vector<Revision>> Snapshot::replaced_revisions(const DocumentHead& document) const {
   return replaced_log::revisions_of(transaction_, tree_of(*store_, PartitionTree::replaced), document);
 }
 
@@ -91,11 +111,11 @@ Expected<std::optional<LocalDocumentView>> Snapshot::find_local(std::string_view
   return to_local(KeyValue{id, *record});
 }
 
-Snapshot::DocumentCursor Snapshot::documents() const {
+Snapshot::RecordCursor Snapshot::records() const {
   return {LongKeyCursor(transaction_, tree_of(*store_, PartitionTree::documents)), expiry_};
 }
 
-Snapshot::DocumentCursor Snapshot::stored_documents() const {
+Snapshot::RecordCursor Snapshot::stored_records() const {
   return {LongKeyCursor(transaction_, tree_of(*store_, PartitionTree::documents)), {}};
 }
 
@@ -107,6 +127,7 @@ Expected<Snapshot::Expired> Snapshot::expired_documents(std::size_t rows_max) co
   OCTAVO_TRY(expired.whole, schedule.is_whole(*expiry_.rule(), last));
   if (!expired.whole) return expired;
   auto cursor = schedule.rows();
+  BodyBuffer buffer;
   for (auto row = cursor.first(); row && expired.documents.size() < rows_max; row = cursor.next()) {
     if (row->expiration_s > expiry_.now_s()) {
       expired.next_expiration_s = row->expiration_s;
@@ -114,39 +135,61 @@ Expected<Snapshot::Expired> Snapshot::expired_documents(std::size_t rows_max) co
     }
     OCTAVO_TRY(const auto record, long_key::get(transaction_, tree_of(*store_, PartitionTree::documents), row->id));
     if (!record) continue;
-    OCTAVO_TRY(const DocumentView document, decode_document(row->id, *record));
-    if (document.sequence == row->sequence && expiry_.applies_to(document)) {
-      expired.documents.push_back({std::string(row->id), document.revision, row->expiration_s});
+    OCTAVO_TRY(const DocumentRecord stored, decode_document(row->id, *record));
+    if (stored.sequence != row->sequence) continue;
+    const auto document = open_document(stored, buffer);
+    // A damaged document never expires; `octavo check` reports it.
+    if (document && expiry_.applies_to(*document)) {
+      expired.documents.push_back({std::string(row->id), stored.revision, row->expiration_s});
     }
   }
   return expired;
 }
 
-std::optional<DocumentView> Snapshot::DocumentCursor::seen(const std::optional<KeyValue>& row) const {
-  auto document = to_document(row);
-  if (document) *document = expiry_.seen(*document);
-  return document;
+std::optional<DocumentRecord> Snapshot::RecordCursor::seen(const std::optional<KeyValue>& row) {
+  if (!row) return std::nullopt;
+  const auto record = decode_document(row->key, row->value);
+  // A damaged row ends a walk, as the end does; `octavo check` reports it.
+  if (!record) return std::nullopt;
+  auto document = expiry_.seen(*record, body_);
+  if (!document) throw ReadFailure(std::move(document).error());
+  return *document;
 }
-Expected<std::optional<DocumentView>> Snapshot::DocumentCursor::find(std::string_view id) {
+Expected<std::optional<DocumentRecord>> Snapshot::RecordCursor::find(std::string_view id) {
   const auto row = cursor_.seek(id);
   if (!row || row->key != id) return std::nullopt;
-  OCTAVO_TRY(const DocumentView document, decode_document(row->key, row->value));
-  return expiry_.seen(document);
+  OCTAVO_TRY(const DocumentRecord record, decode_document(row->key, row->value));
+  OCTAVO_TRY(const DocumentRecord document, expiry_.seen(record, body_));
+  return document;
 }
-std::optional<DocumentView> Snapshot::DocumentCursor::seek(std::string_view id) {
+std::optional<DocumentRecord> Snapshot::RecordCursor::seek(std::string_view id) {
   return seen(cursor_.seek(id));
 }
-std::optional<DocumentView> Snapshot::DocumentCursor::seek_back(std::string_view id) {
+std::optional<DocumentRecord> Snapshot::RecordCursor::seek_back(std::string_view id) {
   return seen(cursor_.seek_back(id));
 }
-std::optional<DocumentView> Snapshot::DocumentCursor::last() {
+std::optional<DocumentRecord> Snapshot::RecordCursor::last() {
   return seen(cursor_.last());
 }
-std::optional<DocumentView> Snapshot::DocumentCursor::next() {
+std::optional<DocumentRecord> Snapshot::RecordCursor::next() {
   return seen(cursor_.next());
 }
-std::optional<DocumentView> Snapshot::DocumentCursor::previous() {
+std::optional<DocumentRecord> Snapshot::RecordCursor::previous() {
   return seen(cursor_.previous());
+}
+
+Expected<std::optional<DocumentView>> Snapshot::DocumentCursor::find(std::string_view id) {
+  OCTAVO_TRY(const auto record, records_.find(id));
+  if (!record) return std::nullopt;
+  OCTAVO_TRY(const DocumentView document, open_document(*record, body_));
+  return document;
+}
+std::optional<DocumentView> Snapshot::DocumentCursor::opened(const std::optional<DocumentRecord>& record) {
+  if (!record) return std::nullopt;
+  auto document = open_document(*record, body_);
+  // Not as the end: the walk would look complete, and a client can ask for the other documents.
+  if (!document) throw ReadFailure(std::move(document).error());
+  return *document;
 }
 
 Snapshot::LocalDocumentCursor Snapshot::local_documents() const {
@@ -209,7 +252,7 @@ Expected<std::optional<std::string>> Snapshot::unique_owner(std::string_view par
   OCTAVO_TRY(const auto owner,
              logical_rows::unique_owner(transaction_, logical_trees_of(*store_), partition_key, digest));
   if (!owner) return std::nullopt;
-  OCTAVO_TRY(const auto document, find(*owner));
+  OCTAVO_TRY(const auto document, find_record(*owner));
   if (!document || document->deleted) return std::nullopt;
   return std::string(*owner);
 }

@@ -22,48 +22,77 @@
 namespace octavo::storage {
 
 /// Read view of one physical partition. Must be used and destroyed on the thread that took it; never across a co_await.
+/// The JSON of packed bodies is kept until then: readers of many documents use cursors, which keep one body.
 class Snapshot {
  public:
   Snapshot(Snapshot&&) = default;
 
-  /// Winning revision, even if it is a tombstone (`deleted`). nullopt: never written. O(log n), copies nothing.
+  /// Winning revision, even if it is a tombstone (`deleted`). nullopt: never written. O(log n), copies nothing but
+  /// packed bodies.
   Expected<std::optional<DocumentView>> find(std::string_view id) const;
-  /// As find(), but expired documents are live until deleted: for indexes, as a longer time to live may restore them.
-  Expected<std::optional<DocumentView>> find_stored(std::string_view id) const;
+  /// As find(), without opening the body, unless a time to live asks for it.
+  Expected<std::optional<DocumentRecord>> find_record(std::string_view id) const;
+  /// The document of a record that was read from this snapshot. Error corrupted: its body is damaged.
+  Expected<DocumentView> open(const DocumentRecord& record) const;
+  /// As find_record(), but expired documents are live until deleted: for indexes, as a longer time to live may restore
+  /// them. Opens no body.
+  Expected<std::optional<DocumentRecord>> find_stored_record(std::string_view id) const;
   /// The tree of a document returned by find(). Reads no row if the history is short and without conflicts.
-  Expected<RevisionTree> revision_tree(const DocumentView& document) const;
+  Expected<RevisionTree> revision_tree(const DocumentHead& document) const;
   /// A tree with the same leaves, without ancestors of the winner: cheap, however long the history is.
-  Expected<RevisionTree> revision_branches(const DocumentView& document) const;
+  Expected<RevisionTree> revision_branches(const DocumentHead& document) const;
   /// Body of a leaf (winner or conflict). nullopt if `revision` is not a leaf.
   Expected<std::optional<std::string_view>> leaf_body(const DocumentView& document, const Revision& revision) const;
   /// Body of a revision in the document's tree: a leaf, or a former winner as long as it is kept. nullopt: neither.
   Expected<std::optional<std::string_view>> body_of(const DocumentView& document, const RevisionTree::Node& node) const;
   /// The former winners that are kept, in ascending order.
-  Expected<std::vector<Revision>> replaced_revisions(const DocumentView& document) const;
+  Expected<std::vector<Revision>> replaced_revisions(const DocumentHead& document) const;
   Expected<std::optional<LocalDocumentView>> find_local(std::string_view id) const;
 
-  /// Documents in byte order of their ids. Deleted ones are expired ones, or were stored by format 1 of the data
-  /// folder. Cursors return nullopt at the end.
-  class DocumentCursor {
+  /// Documents in byte order of their ids, as find_record() returns them. Deleted ones are expired ones, or were stored
+  /// by format 1 of the data folder. Cursors return nullopt at the end. If there is a time to live, a body lives until
+  /// the next call. Throws as Cursor does, also for a damaged body that a time to live asks for.
+  class RecordCursor {
    public:
-    /// As Snapshot::find, but only for what the cursor walks. Cheaper for a document near the one found before: the
-    /// cursor keeps its position.
-    Expected<std::optional<DocumentView>> find(std::string_view id);
-    std::optional<DocumentView> seek(std::string_view id);
-    std::optional<DocumentView> seek_back(std::string_view id);
-    std::optional<DocumentView> last();
-    std::optional<DocumentView> next();
-    std::optional<DocumentView> previous();
+    /// As Snapshot::find_record, but only for what the cursor walks. Cheaper for a document near the one found before:
+    /// the cursor keeps its position.
+    Expected<std::optional<DocumentRecord>> find(std::string_view id);
+    std::optional<DocumentRecord> seek(std::string_view id);
+    std::optional<DocumentRecord> seek_back(std::string_view id);
+    std::optional<DocumentRecord> last();
+    std::optional<DocumentRecord> next();
+    std::optional<DocumentRecord> previous();
 
    private:
     friend class Snapshot;
-    DocumentCursor(LongKeyCursor cursor, Expiry expiry) : cursor_(std::move(cursor)), expiry_(std::move(expiry)) {}
-    std::optional<DocumentView> seen(const std::optional<KeyValue>& row) const;
+    RecordCursor(LongKeyCursor cursor, Expiry expiry) : cursor_(std::move(cursor)), expiry_(std::move(expiry)) {}
+    std::optional<DocumentRecord> seen(const std::optional<KeyValue>& row);
     LongKeyCursor cursor_;
     Expiry expiry_;
+    BodyBuffer body_;
   };
-  DocumentCursor documents() const;
-  DocumentCursor stored_documents() const;  ///< as find_stored()
+  RecordCursor records() const;
+  RecordCursor stored_records() const;  ///< as find_stored_record()
+
+  /// As RecordCursor, with the bodies. A body lives until the next call of its cursor. Throws for a damaged one.
+  class DocumentCursor {
+   public:
+    Expected<std::optional<DocumentView>> find(std::string_view id);
+    std::optional<DocumentView> seek(std::string_view id) { return opened(records_.seek(id)); }
+    std::optional<DocumentView> seek_back(std::string_view id) { return opened(records_.seek_back(id)); }
+    std::optional<DocumentView> last() { return opened(records_.last()); }
+    std::optional<DocumentView> next() { return opened(records_.next()); }
+    std::optional<DocumentView> previous() { return opened(records_.previous()); }
+
+   private:
+    friend class Snapshot;
+    explicit DocumentCursor(RecordCursor records) : records_(std::move(records)) {}
+    std::optional<DocumentView> opened(const std::optional<DocumentRecord>& record);
+    RecordCursor records_;
+    BodyBuffer body_;
+  };
+  DocumentCursor documents() const { return DocumentCursor(records()); }
+  DocumentCursor stored_documents() const { return DocumentCursor(stored_records()); }
   /// Expired documents that are not deleted yet, at most `rows_max`. Reads no other documents.
   struct Expired {
     struct Document {
@@ -147,9 +176,11 @@ class Snapshot {
   friend class PhysicalPartition;
   Snapshot(const Store& store, ReadTransaction transaction, Expiry expiry)
       : store_(&store), transaction_(std::move(transaction)), expiry_(std::move(expiry)) {}
+  Expected<std::string_view> open_body(const StoredBody& body) const;
   const Store* store_;
   ReadTransaction transaction_;
   Expiry expiry_;
+  mutable std::vector<BodyBuffer> bodies_;  ///< of the packed bodies that were opened
 };
 
 }  // namespace octavo::storage

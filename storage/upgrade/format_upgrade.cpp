@@ -39,7 +39,7 @@ Expected<bool> is_old(const Transaction& transaction, const Store& trees, Partit
                       std::string_view value) {
   if (has_records(name)) {
     if (is_record_of_format_1(value)) return true;
-    OCTAVO_TRY(const DocumentView document, decode_document(key, value));
+    OCTAVO_TRY(const DocumentRecord document, decode_document(key, value));
     if (document.deleted && name == PartitionTree::documents) return true;
   }
   return long_key::has_old_form(transaction, tree_of(trees, name), key);
@@ -57,14 +57,15 @@ Expected<std::size_t> bytes_of(const Transaction& transaction, const Store& tree
 }
 
 /// The record in the present form. Moves the document's history, if that has a row in `revisions`.
-Expected<std::string> present_record(WriteTransaction& transaction, const Store& trees, const DocumentView& document) {
+Expected<std::string> present_record(WriteTransaction& transaction, const Store& trees,
+                                     const DocumentRecord& document) {
   const history::Trees history_trees{tree_of(trees, PartitionTree::histories),
                                      tree_of(trees, PartitionTree::revisions)};
   OCTAVO_TRY(const RevisionTree revisions, history::read(transaction, history_trees, document));
   OCTAVO_TRY(const Ancestry ancestry, history::replace(transaction, history_trees, document.id, &document, revisions));
   std::string ancestry_bytes;
   encode_ancestry(ancestry_bytes, ancestry);
-  DocumentView present = document;
+  DocumentRecord present = document;
   present.ancestry = ancestry_bytes;
   present.has_tree_row = false;
   std::string record;
@@ -187,7 +188,7 @@ Expected<void> rewrite(WriteTransaction& transaction, const Store& trees, const 
       OCTAVO_TRY_VOID(long_key::put(transaction, tree, key, value));
       continue;
     }
-    OCTAVO_TRY(const DocumentView document, decode_document(key, value));
+    OCTAVO_TRY(const DocumentRecord document, decode_document(key, value));
     std::string record = value;
     if (is_record_of_format_1(value)) {
       OCTAVO_TRY(record, present_record(transaction, trees, document));

@@ -60,7 +60,8 @@ inline std::string tree_of_format_1(const storage::RevisionTree& tree) {
   return bytes;
 }
 
-inline std::string record_of_format_1(const storage::DocumentView& document, bool has_history) {
+/// `document` has JSON, not a packed body.
+inline std::string record_of_format_1(const storage::DocumentRecord& document, bool has_history) {
   const bool text = !document.revision.hash.is_digest();
   std::string bytes;
   ByteWriter writer(bytes);
@@ -70,7 +71,7 @@ inline std::string record_of_format_1(const storage::DocumentView& document, boo
   writer.u64(document.sequence);
   writer.u48(static_cast<std::uint64_t>(document.modified_s));
   storage::write_revision(writer, document.revision);
-  if (document.body != "{}") writer.bytes(document.body);
+  if (document.body.bytes() != "{}") writer.bytes(document.body.bytes());
   return bytes;
 }
 
@@ -85,7 +86,10 @@ inline void store_as_format_1(PartitionFixture& fixture, std::string_view id) {
     OCTAVO_TRY(const auto row, storage::find_document_row(transaction, store, id));
     if (!row) return fail(ErrorCode::not_found, "there is no such document");
     const std::string stored(row->record);
-    OCTAVO_TRY(const storage::DocumentView document, storage::decode_document(id, stored));
+    OCTAVO_TRY(storage::DocumentRecord document, storage::decode_document(id, stored));
+    storage::BodyBuffer buffer;
+    OCTAVO_TRY(const std::string_view body, document.body.open(buffer));
+    document.body = storage::StoredBody::of_json(body);
     const storage::history::Trees trees{tree(PartitionTree::histories), tree(PartitionTree::revisions)};
     OCTAVO_TRY(const storage::RevisionTree revisions, storage::history::read(transaction, trees, document));
     OCTAVO_TRY_VOID(storage::history::remove(transaction, trees, document));

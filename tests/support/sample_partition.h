@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "support/format_1.h"
@@ -10,7 +14,7 @@
 namespace octavo::tests {
 
 /// Fills a partition with something of everything that is stored: histories, conflicts, tombstones, local documents,
-/// keys beyond LMDB's limit, values over several pages, trees with branch pages, free pages.
+/// keys beyond LMDB's limit, values over several pages, packed bodies, trees with branch pages, free pages.
 inline void fill_sample_partition(PartitionFixture& fixture, int documents) {
   using storage::Revision;
   const auto revision = [](std::uint64_t generation, std::string_view hash) {
@@ -34,9 +38,15 @@ inline void fill_sample_partition(PartitionFixture& fixture, int documents) {
   fixture.put("p1:gone-before", "{}", gone_before->revision, true);
   move_to_documents(fixture, "p1:gone-before");
   for (const char last : {'a', 'b', 'c'}) fixture.put("p2:" + std::string(600, 'k') + last, R"({"long":true})");
-  const auto large = fixture.put("p2:large", R"({"large":")" + std::string(20'000, 'z') + R"("})");
-  fixture.put("p2:small-now", R"({"large":")" + std::string(9'000, 'y') + R"("})");
-  fixture.put("p2:large", R"({"large":")" + std::string(14'000, 'w') + R"("})", large->revision);
+  const auto put_unpacked = [&](std::string id, char filling, std::size_t bytes, std::optional<Revision> parent) {
+    auto write = PartitionFixture::make(std::move(id), R"({"large":")" + std::string(bytes, filling) + R"("})", parent);
+    write.packed = "";
+    return fixture.write({std::move(write)}).front();
+  };
+  const auto large = put_unpacked("p2:large", 'z', 20'000, {});
+  put_unpacked("p2:small-now", 'y', 9'000, {});
+  put_unpacked("p2:large", 'w', 14'000, large->revision);
+  fixture.put("p2:packed", R"({"large":")" + std::string(9'000, 'v') + R"("})");
   for (int i = 0; i < documents; i += 7) {
     const std::string id = "p" + std::to_string(i % 3) + ":" + std::to_string(1000 + i);
     const auto snapshot = fixture.snapshot();

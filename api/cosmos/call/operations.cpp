@@ -37,7 +37,7 @@ Handled serve_operations(Call& call) {
   for (bool more = true; more;) {
     std::vector<storage::DocumentWrite> deletions;
     const auto collect = [&]() -> Expected<partitioning::ScanState> {
-      return scan.run(partitioning::ScanBudget::worker_slice(), [&](const auto& document, const auto&) {
+      return scan.run_records(partitioning::ScanBudget::worker_slice(), [&](const auto& document, const auto&) {
         if (document.deleted) return partitioning::Visit::next;
         deletions.push_back(deleting_write(std::string(document.id), {}));
         return deletions.size() < deletions_per_group ? partitioning::Visit::next : partitioning::Visit::pause;

@@ -44,7 +44,7 @@ Task<Expected<void>> name_item(Call& call, const OpenContainer& opened) {
   partitioning::DocumentScan scan(*opened.database, range);
   std::uint64_t keys = 0;
   std::string found;
-  const auto visit = [&](const storage::DocumentView& document, const storage::Snapshot&) {
+  const auto visit = [&](const storage::DocumentRecord& document, const storage::Snapshot&) {
     ++keys;
     if (document.deleted) return partitioning::Visit::next;
     // A name that looks like a resource id is preferred.
@@ -55,7 +55,7 @@ Task<Expected<void>> name_item(Call& call, const OpenContainer& opened) {
   auto state = partitioning::ScanState::more;
   while (state == partitioning::ScanState::more) {
     OCTAVO_CO_TRY(state, co_await call.services.engine.workers().run_blocking(
-                             [&] { return scan.run(partitioning::ScanBudget::worker_slice(), visit); }));
+                             [&] { return scan.run_records(partitioning::ScanBudget::worker_slice(), visit); }));
   }
   call.account.lookup_charge = partitioning::charge_of_scan(
       {.partitions = 1, .predicates = 0, .keys = keys, .documents = 0, .document_bytes = 0, .result_bytes = 0});
@@ -71,23 +71,24 @@ Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened
   call.account.sequence = opened.database->committed_sequence();
   call.account.session_token = session_token(partition_id, call.account.sequence);
   OCTAVO_TRY(const auto snapshot, opened.database->snapshot(partition_id));
-  OCTAVO_TRY(const auto document, snapshot.find(target.id()));
-  if (!document || document->deleted) {
+  OCTAVO_TRY(const auto record, snapshot.find_record(target.id()));
+  if (!record || record->deleted) {
     call.account.request_charge = partitioning::charge_of_miss();
     return fail(ErrorCode::not_found, "Entity with the specified id does not exist in the system.");
   }
-  if (!on_worker && document->body.size() >= worker_body_bytes) return std::nullopt;
+  if (!on_worker && record->body.size() >= worker_body_bytes) return std::nullopt;
   Reply reply;
-  std::string etag = quoted_etag(document->revision);
+  std::string etag = quoted_etag(record->revision);
   const auto known = call.request.header("If-None-Match");
   if (known && (*known == etag || *known == "*" || *known == std::string_view(etag).substr(1, etag.size() - 2))) {
     call.account.request_charge = partitioning::charge_of_miss();
     reply.status = 304;
     reply.content_type = {};
   } else {
-    call.account.request_charge = partitioning::charge_of_read(document->body.size());
-    opened.definition->shape->append_item(reply.body, target.id(), document->revision, document->modified_s,
-                                          document->body);
+    OCTAVO_TRY(const auto document, snapshot.open(*record));
+    call.account.request_charge = partitioning::charge_of_read(document.body.size());
+    opened.definition->shape->append_item(reply.body, target.id(), document.revision, document.modified_s,
+                                          document.body);
   }
   reply.headers.emplace_back("ETag", std::move(etag));
   return reply;

@@ -119,7 +119,7 @@ Expected<bool> UserDatabases::follow() {
   std::vector<UserChange> changes;
   const auto show = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<bool> {
     if (!id.starts_with(user_id_prefix)) return true;
-    OCTAVO_TRY(const auto document, snapshot.find(id));
+    OCTAVO_TRY(const auto document, snapshot.find_record(id));
     changes.push_back({std::string(id.substr(user_id_prefix.size())), !document || document->deleted});
     return true;
   };

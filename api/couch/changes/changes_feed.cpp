@@ -149,7 +149,7 @@ Expected<void> ChangesFeed::send_as_it_is(std::string& out, std::string_view id,
   Candidate candidate;
   {
     OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
-    OCTAVO_TRY(const auto document, snapshot.find(id));
+    OCTAVO_TRY(const auto document, snapshot.find_record(id));
     if (!document || document->sequence > watermark) return {};
     const FeedRow change{scan_->position(), document->id, document->revision, document->deleted,
                          document->has_conflicts};
@@ -272,7 +272,7 @@ Expected<void> ChangesFeed::send_named_documents(std::string& out) {
     if (partition_key_ && partitioning::partition_key_of(id, true) != *partition_key_) continue;
     OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
     OCTAVO_TRY_VOID(partitioning::require_tombstones(snapshot, std::max(since_, floor_)));
-    OCTAVO_TRY(const auto document, snapshot.find(id));
+    OCTAVO_TRY(const auto document, snapshot.find_record(id));
     if (!document || document->sequence <= since_) continue;
     if (document->sequence <= watermark) {
       named.push_back({document->sequence, id});
@@ -287,7 +287,7 @@ Expected<void> ChangesFeed::send_named_documents(std::string& out) {
   for (const auto& [sequence, id] : named) {
     OCTAVO_TRY(const auto snapshot, database_->snapshot_for_document(id));
     OCTAVO_TRY_VOID(partitioning::require_tombstones(snapshot, std::max(since_, floor_)));
-    OCTAVO_TRY(const auto document, snapshot.find(id));
+    OCTAVO_TRY(const auto document, snapshot.find_record(id));
     // The document changed in between: its row comes later in the feed.
     if (!document || document->sequence != sequence) {
       unsettled_.emplace(id);

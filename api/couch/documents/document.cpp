@@ -98,29 +98,30 @@ using WorkerReply = Expected<std::optional<Reply>>;
 WorkerReply read_winner(Call& call, const DocumentTarget& target, const RenderOptions& options, bool on_worker) {
   const auto& request = call.request;
   OCTAVO_TRY(const auto snapshot, call.database->snapshot(target));
-  OCTAVO_TRY(const auto document, snapshot.find(target.id()));
-  if (!document || document->deleted) {
+  OCTAVO_TRY(const auto record, snapshot.find_record(target.id()));
+  if (!record || record->deleted) {
     call.charge(target, partitioning::charge_of_miss());
-    return fail(document ? ErrorCode::deleted : ErrorCode::not_found, "");
+    return fail(record ? ErrorCode::deleted : ErrorCode::not_found, "");
   }
-  if (!on_worker && document->body.size() >= worker_body_bytes) return std::nullopt;
+  if (!on_worker && record->body.size() >= worker_body_bytes) return std::nullopt;
 
-  auto etag = etag_of(document->revision);
+  auto etag = etag_of(record->revision);
   Reply reply;
+  if (!options.any() && none_match_has(request, etag)) {
+    call.charge(target, partitioning::charge_of_miss());
+    return not_modified(std::move(etag));
+  }
+  OCTAVO_TRY(const auto document, snapshot.open(*record));
   if (!options.any()) {
-    if (none_match_has(request, etag)) {
-      call.charge(target, partitioning::charge_of_miss());
-      return not_modified(std::move(etag));
-    }
-    call.charge(target, partitioning::charge_of_read(document->body.size()));
-    append_document(reply.body, *document);
+    call.charge(target, partitioning::charge_of_read(document.body.size()));
+    append_document(reply.body, document);
     reply.body += '\n';
     reply.headers.reserve(2);
     reply.headers.emplace_back("ETag", std::move(etag));
     return reply;
   }
-  call.charge(target, partitioning::charge_of_read(document->body.size()));
-  OCTAVO_TRY(const bool meta, append_document(reply.body, *document, snapshot, options));
+  call.charge(target, partitioning::charge_of_read(document.body.size()));
+  OCTAVO_TRY(const bool meta, append_document(reply.body, document, snapshot, options));
   reply.body += '\n';
   if (!meta) {
     if (none_match_has(request, etag)) return not_modified(std::move(etag));
@@ -133,17 +134,19 @@ WorkerReply read_winner(Call& call, const DocumentTarget& target, const RenderOp
 WorkerReply read_revision(const Request& request, const partitioning::Database& database, const DocumentTarget& target,
                           const Revision& revision, const RenderOptions& options, bool on_worker) {
   OCTAVO_TRY(const auto snapshot, database.snapshot(target));
-  OCTAVO_TRY(const auto document, snapshot.find(target.id()));
-  if (!document) return fail(ErrorCode::not_found, "");
-  OCTAVO_TRY(const auto tree, snapshot.revision_tree(*document));
+  OCTAVO_TRY(const auto record, snapshot.find_record(target.id()));
+  if (!record) return fail(ErrorCode::not_found, "");
+  if (!on_worker && record->body.size() >= worker_body_bytes) return std::nullopt;  // its other revisions, too, mostly
+  OCTAVO_TRY(const auto tree, snapshot.revision_tree(*record));
   const auto* node = tree.find(revision);
   if (node == nullptr) return fail(ErrorCode::not_found, "");
-  OCTAVO_TRY(const auto body, snapshot.body_of(*document, *node));
+  OCTAVO_TRY(const auto document, snapshot.open(*record));
+  OCTAVO_TRY(const auto body, snapshot.body_of(document, *node));
   if (!body && !node->leaf) return fail(ErrorCode::not_found, "");
   if (!on_worker && body && body->size() >= worker_body_bytes) return std::nullopt;
 
   Reply reply;
-  OCTAVO_TRY(const bool meta, append_node(reply.body, *document, snapshot, tree, *node, options));
+  OCTAVO_TRY(const bool meta, append_node(reply.body, document, snapshot, tree, *node, options));
   reply.body += '\n';
   if (!meta) {
     auto etag = etag_of(revision);
@@ -277,7 +280,7 @@ Expected<void> check_document_exists(const partitioning::Database& database, con
     if (!local) return fail(ErrorCode::not_found, "");
     return {};
   }
-  OCTAVO_TRY(const auto document, snapshot.find(target.id()));
+  OCTAVO_TRY(const auto document, snapshot.find_record(target.id()));
   if (!document) return fail(ErrorCode::not_found, "");
   if (document->deleted) return fail(ErrorCode::deleted, "");
   return {};

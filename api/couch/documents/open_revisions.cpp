@@ -170,7 +170,7 @@ class OpenRevisionsProducer final : public SliceProducer {
 // Whether a worker must produce the reply: each leaf may be large, and only the tree tells how many there are.
 Expected<bool> opening_takes_long(Call& call, const DocumentTarget& target, const OpenRevisionsQuery& query) {
   OCTAVO_TRY(const auto snapshot, call.database->snapshot(target));
-  OCTAVO_TRY(const auto document, snapshot.find(target.id()));
+  OCTAVO_TRY(const auto document, snapshot.find_record(target.id()));
   if (!document && !query.revisions) {
     call.charge(target, partitioning::charge_of_miss());
     return fail(ErrorCode::not_found, "");

@@ -85,7 +85,7 @@ std::vector<Revision> missing_from(const storage::RevisionTree& tree, const std:
 
 Expected<Difference> difference(const partitioning::Database& database, const AskedRevisions& asked) {
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(asked.id));
-  OCTAVO_TRY(const auto document, snapshot.find(asked.id));
+  OCTAVO_TRY(const auto document, snapshot.find_record(asked.id));
   Difference result;
   if (!document) {
     result.missing = asked.revisions;

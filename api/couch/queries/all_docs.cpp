@@ -1,5 +1,6 @@
 // Lists of documents by id: _all_docs, _partition/{p}/_all_docs, _design_docs, _local_docs, and `queries` of each.
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "api/couch/auth/users_database.h"
@@ -58,12 +59,12 @@ Expected<std::uint64_t> count_design_documents(Database& database) {
   range.end_inclusive = false;
   DocumentScan scan(database, std::move(range));
   std::uint64_t count = 0;
-  auto visit = [&](const storage::DocumentView& document, const storage::Snapshot&) {
+  auto visit = [&](const storage::DocumentRecord& document, const storage::Snapshot&) {
     count += document.deleted ? 0 : 1;
     return Visit::next;
   };
   while (true) {
-    OCTAVO_TRY(const auto state, scan.run(ScanBudget::worker_slice(), visit));
+    OCTAVO_TRY(const auto state, scan.run_records(ScanBudget::worker_slice(), visit));
     if (state == ScanState::done) return count;
   }
 }
@@ -146,12 +147,13 @@ class ListProducer : public SliceProducer {
     out.append(out, start, size);
     out += ",\"value\":{\"rev\":";
   }
-  Expected<void> append_row(std::string& out, const storage::DocumentView& document,
-                            const storage::Snapshot& snapshot) {
+  // `Document`: a DocumentRecord if the list does not include the documents, else a DocumentView.
+  template <class Document>
+  Expected<void> append_row(std::string& out, const Document& document, const storage::Snapshot& snapshot) {
     append_row_start(out, document.id);
     append_revision(out, document.revision);
     out += document.deleted ? ",\"deleted\":true}" : "}";
-    if (query_.include_docs) {
+    if constexpr (std::is_same_v<Document, storage::DocumentView>) {
       out += ",\"doc\":";
       if (document.deleted) {
         out += "null";
@@ -200,12 +202,12 @@ class RangeProducer final : public ListProducer {
   Expected<bool> walk(std::string& out, ScanBudget budget) override {
     if (!scan_) return true;
     Expected<void> rendered;
-    auto visit = [&](const storage::DocumentView& document, const storage::Snapshot& snapshot) {
+    auto visit = [&](const auto& document, const storage::Snapshot& snapshot) {
       if (document.deleted || skipped()) return Visit::next;
       rendered = append_row(out, document, snapshot);
       return rendered ? after_row(out) : Visit::stop;
     };
-    OCTAVO_TRY(const auto state, scan_->run(budget, visit));
+    OCTAVO_TRY(const auto state, query_.include_docs ? scan_->run(budget, visit) : scan_->run_records(budget, visit));
     if (!rendered) return std::unexpected(std::move(rendered).error());
     return state == ScanState::done;
   }
@@ -273,10 +275,14 @@ class KeysProducer final : public ListProducer {
       }
       return {};
     }
-    OCTAVO_TRY(const auto document, snapshot.find(id));
-    if (document) return append_row(out, *document, snapshot);
-    append_missing(out, key);
-    return {};
+    OCTAVO_TRY(const auto record, snapshot.find_record(id));
+    if (!record) {
+      append_missing(out, key);
+      return {};
+    }
+    if (!query_.include_docs) return append_row(out, *record, snapshot);
+    OCTAVO_TRY(const auto document, snapshot.open(*record));
+    return append_row(out, document, snapshot);
   }
 
   void append_missing(std::string& out, const boost::json::value& key) {

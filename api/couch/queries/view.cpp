@@ -43,7 +43,7 @@ std::unexpected<Error> missing_view() {
 /// Error if the design document does not exist: this distinguishes it from one without views.
 Expected<void> check_design_document_exists(const partitioning::Database& database, std::string_view id) {
   OCTAVO_TRY(const auto snapshot, database.snapshot_for_document(id));
-  OCTAVO_TRY(const auto document, snapshot.find(id));
+  OCTAVO_TRY(const auto document, snapshot.find_record(id));
   if (!document) return fail(ErrorCode::not_found, "missing");
   if (document->deleted) return fail(ErrorCode::deleted, "deleted");
   return {};

@@ -91,12 +91,14 @@ Expected<GlobalIndexBuilder::State> GlobalIndexBuilder::run() {
 Expected<void> GlobalIndexBuilder::scan_slice() {
   std::optional<Error> failure;
   std::string key, value;
-  const auto state = scan_->run({scan_rows_max}, [&](const storage::DocumentView& document, const storage::Snapshot&) {
+  const auto visit = [&](const storage::DocumentRecord& document, const storage::Snapshot&) {
     ++documents_done_;
     if (document.deleted || storage::is_design_id(document.id)) return partitioning::Visit::next;
-    const auto root = parser_.parse(document.body);
-    if (!root) return partitioning::Visit::next;  // damaged: cannot be found by its values
-    const IndexedDocument indexed{*root, document.body, document.id, document.revision};
+    const auto body = document.body.open(body_);
+    if (!body) return partitioning::Visit::next;  // damaged: cannot be found by its values
+    const auto root = parser_.parse(*body);
+    if (!root) return partitioning::Visit::next;
+    const IndexedDocument indexed{*root, *body, document.id, document.revision};
     for (const auto& target : targets_) {
       key.clear();
       value.clear();
@@ -113,7 +115,8 @@ Expected<void> GlobalIndexBuilder::scan_slice() {
       }
     }
     return partitioning::Visit::next;
-  });
+  };
+  const auto state = scan_->run_records({scan_rows_max}, visit);
   if (!state) return std::unexpected(state.error());
   if (failure) return std::unexpected(*std::move(failure));
   for (const auto& target : targets_) target->task.report(documents_done_, 2 * documents_total_);

@@ -45,6 +45,7 @@ class GlobalIndexBuilder {
   std::vector<std::unique_ptr<Target>> targets_;
   std::unique_ptr<partitioning::DocumentScan> scan_;
   DocumentParser parser_;
+  storage::BodyBuffer body_;  ///< scratch, reused
   storage::Sequence checkpoint_ = 0;
   std::uint64_t purge_count_ = 0;
   std::uint64_t documents_done_ = 0;

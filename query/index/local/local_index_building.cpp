@@ -142,7 +142,8 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
   chunk.total = statistics.document_count;
 
   const auto deadline = std::chrono::steady_clock::now() + (partition->queued_bytes() == 0 ? idle_chunk : busy_chunk);
-  auto cursor = snapshot.stored_documents();
+  auto cursor = snapshot.stored_records();
+  storage::BodyBuffer buffer;
   auto document = cursor.seek(from);
   if (document && !from.empty() && document->id == from) document = cursor.next();
   std::vector<Entry> entries;
@@ -156,10 +157,12 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
     ++chunk.documents;
     last = document->id;
     if (document->deleted || storage::is_design_id(document->id)) continue;
-    const auto root = parser.parse(document->body);
+    const auto body = document->body.open(buffer);
+    if (!body) continue;
+    const auto root = parser.parse(*body);
     if (!root) continue;
     const std::string_view key = partitioned_ ? partitioning::partition_key_of(document->id, true) : std::string_view();
-    const IndexedDocument indexed{*root, document->body, document->id, document->revision};
+    const IndexedDocument indexed{*root, *body, document->id, document->revision};
     for (const Index* index : group) {
       if (index->definition->automatic) {
         AutomaticRows rows(transaction, tree, index->number);

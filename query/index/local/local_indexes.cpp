@@ -69,6 +69,11 @@ Expected<void> LocalIndexes::refresh_cache(const storage::Transaction& transacti
   return {};
 }
 
+Expected<bool> LocalIndexes::reads_changes(const storage::Transaction& transaction, storage::Tree index_tree) {
+  OCTAVO_TRY_VOID(refresh_cache(transaction, index_tree));
+  return !cache_.empty();
+}
+
 Expected<std::uint32_t> LocalIndexes::document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,
                                                        const storage::DocumentChange& change) {
   std::uint32_t rows = 0;
@@ -150,9 +155,12 @@ Expected<void> LocalIndexes::scope_partition(storage::WriteTransaction& transact
   std::vector<std::pair<std::string, std::string>> bodies;  // copies, as writing invalidates a cursor's views
   {
     storage::LongKeyCursor cursor(transaction, documents);
+    storage::BodyBuffer buffer;
     for (auto row = cursor.seek(prefix); row && row->key.starts_with(prefix); row = cursor.next()) {
       OCTAVO_TRY(const auto document, storage::decode_document(row->key, row->value));
-      if (!document.deleted) bodies.emplace_back(row->key, document.body);
+      if (document.deleted) continue;
+      // A damaged body has no entries.
+      if (const auto body = document.body.open(buffer)) bodies.emplace_back(row->key, *body);
     }
   }
   AutomaticRows rows(transaction, index_tree, index.number);

@@ -42,7 +42,7 @@ namespace octavo::query {
 /// The automatic index is one of them, also in databases without partitions. When its policy changes, the former index
 /// continues to serve queries until the new one is ready.
 ///
-/// Thread-safe, except document_changed, which the writer calls.
+/// Thread-safe, except reads_changes and document_changed, which the writer calls.
 class LocalIndexes : public storage::DocumentObserver, public std::enable_shared_from_this<LocalIndexes> {
  public:
   enum class Stage : std::uint8_t { building, ready, dropping };
@@ -59,6 +59,7 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
                bool partitioned = true);
   ~LocalIndexes() override;
 
+  Expected<bool> reads_changes(const storage::Transaction& transaction, storage::Tree index_tree) override;
   Expected<std::uint32_t> document_changed(storage::WriteTransaction& transaction, storage::Tree index_tree,
                                            const storage::DocumentChange& change) override;
 

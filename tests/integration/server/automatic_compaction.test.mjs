@@ -17,7 +17,7 @@ const metric = async (server, name) => {
 
 /// Inserts documents of 1 KB, far more than 16 MiB, and deletes nearly all.
 async function fillAndDelete(server, db) {
-  const padding = 'x'.repeat(1_000);
+  const padding = 'x'.repeat(980);  // larger bodies are compressed
   const gone = [];
   const name = (n) => String(n).padStart(8, '0');
   for (let first = 0; first < DOCUMENTS; first += BATCH) {

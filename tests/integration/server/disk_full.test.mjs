@@ -16,6 +16,9 @@ const layer = process.env.FILE_LAYER_LIBRARY ? await import(layerFile) : undefin
 /// The tests' own OCTAVO_… variables would be settings of the server.
 const env = { PATH: process.env.PATH, TMPDIR: os.tmpdir() };
 
+/// Documents of equal characters then take the space that their size says.
+const uncompressed = ['--storage-compression', 'none'];
+
 /// `octavo check` finds nothing wrong: otherwise its exit status is 1, and this throws.
 const checkFiles = (dataDir) => execFileSync(binary, ['check', '--data-dir', dataDir], { encoding: 'utf8', env });
 
@@ -213,7 +216,7 @@ describe('a disk that fails', { skip: !layer }, () => {
 describe('a limit of the size of files', () => {
   test('is a full disk: writes 507, reads go on, the process lives, and other files still take writes', async (t) => {
     const limit = 4 * 2 ** 20;
-    const server = await Server.startFor(t, { through: ['prlimit', `--fsize=${limit}:${limit}`] });
+    const server = await Server.startFor(t, { through: ['prlimit', `--fsize=${limit}:${limit}`], args: uncompressed });
     expectStatus(await server.put('/shop'), 201);
     expectStatus(await server.put('/other'), 201);
     let stored = 0;
@@ -261,7 +264,7 @@ describe('a disk that is really full', () => {
       t.skip('this user may not mount a file system');
       return;
     }
-    const server = await Server.startFor(t, { dataDir, through });
+    const server = await Server.startFor(t, { dataDir, through, args: uncompressed });
     expectStatus(await server.put('/shop'), 201);
     const fill = async (bytes) => {
       for (let n = 0, refused = 0; refused < 3; n++) {

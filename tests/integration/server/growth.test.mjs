@@ -9,7 +9,7 @@ const sanitized = patience > 1;  // their own maps do not fit under a limit
 const limited = sanitized ? undefined : ['prlimit', `--as=${64 * 2 ** 30}`];
 const GATE_MS = 2000;  // how long readers may wait for a map to grow
 const ANSWER_MS = 60_000;  // many times what a request takes on a busy machine
-const smallMaps = ['--storage-map-bytes-initial', '64KiB'];
+const smallMaps = ['--storage-map-bytes-initial', '64KiB', '--storage-compression', 'none'];
 
 /// `count` partition keys of each of the two physical partitions.
 async function keysOfBothPartitions(server, db, count) {

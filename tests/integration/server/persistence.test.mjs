@@ -179,7 +179,7 @@ describe('the data folder', () => {
 });
 
 test('a server whose requests are cut off at its end writes what it has taken, and ends in order', async (t) => {
-  const server = await Server.startFor(t, { env: { OCTAVO_SHUTDOWN_TIMEOUT: '50ms' } });
+  const server = await Server.startFor(t, { env: { OCTAVO_SHUTDOWN_TIMEOUT: '50ms', OCTAVO_STORAGE_COMPRESSION: 'none' } });
   expectStatus(await server.put('/scratch'), 201);
   const text = 'x'.repeat(7_900_000);
   const requests = Array.from({ length: 40 }, (_, n) => server.put(`/scratch/d${n}`, { text }).catch(() => ({ status: 'cut off' })));

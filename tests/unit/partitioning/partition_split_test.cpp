@@ -422,6 +422,7 @@ TEST_CASE("a physical partition that was split is readable until its files go") 
 TEST_CASE("a physical partition that has grown too large is split by itself") {
   config::Settings settings;
   settings.physical_partition_bytes_max = 256 << 10;
+  settings.compression = config::Compression::none;
   EngineFixture fixture({}, settings);
   const auto database = fixture.create("shop", {.partitioned = true});
   for (int i = 0; i < 100; ++i) {

@@ -37,7 +37,7 @@ struct Sample {
   }
 };
 
-void check_equal(const DocumentView& decoded, const DocumentView& document) {
+void check_equal(const DocumentRecord& decoded, const DocumentView& document) {
   CHECK(decoded.id == document.id);
   CHECK(decoded.revision == document.revision);
   CHECK(decoded.revision.hash.is_digest() == document.revision.hash.is_digest());
@@ -46,7 +46,8 @@ void check_equal(const DocumentView& decoded, const DocumentView& document) {
   CHECK(decoded.deleted == document.deleted);
   CHECK(decoded.has_conflicts == document.has_conflicts);
   CHECK(decoded.ancestry == document.ancestry);
-  CHECK(decoded.body == document.body);
+  CHECK_FALSE(decoded.body.is_packed());
+  CHECK(decoded.body.bytes() == document.body);
 }
 
 /// Reads any bytes; under the sanitizers a read beyond them is an error.
@@ -54,6 +55,8 @@ void decode_all(std::string_view bytes) {
   const std::string exact(bytes);
   if (const auto document = decode_document("d", exact)) {
     (void)decode_ancestry(document->ancestry, document->revision.generation);
+    BodyBuffer buffer;
+    (void)document->body.open(buffer);
   }
   (void)decode_ancestry(exact, 100);
   (void)decode_history_block(exact, 3);
@@ -70,7 +73,7 @@ TEST_CASE("a document's record is read as it was written") {
     for (const bool deleted : {false, true}) {
       sample.document.deleted = deleted;
       std::string record;
-      encode_document(record, sample.document);
+      encode_document(record, to_record(sample.document));
       const auto decoded = decode_document("d", record);
       REQUIRE(decoded);
       check_equal(*decoded, sample.document);
@@ -90,14 +93,43 @@ TEST_CASE("a new document's record has 16 bytes more than its body") {
   document.modified_s = 1'700'000'000;
   document.body = R"({"a":1})";
   std::string record;
-  encode_document(record, document);
+  encode_document(record, to_record(document));
   CHECK(record.size() == document.body.size() + 16);
+}
+
+TEST_CASE("a record with a packed body is read as it was written, and without the flag as JSON") {
+  Sample sample(rev(51, "text"));
+  const std::string json = R"({"a":")" + std::string(2000, 'a') + "\"}";
+  const std::string packed = pack_body(json);
+  REQUIRE_FALSE(packed.empty());
+  DocumentRecord document{sample.document, StoredBody::of_packed(packed).value()};
+  std::string record;
+  encode_document(record, document);
+  CHECK(record.size() < 250);
+  const auto decoded = decode_document("d", record);
+  REQUIRE(decoded);
+  CHECK(decoded->ancestry == sample.document.ancestry);
+  CHECK(decoded->body.is_packed());
+  CHECK(decoded->body.size() == json.size());
+  BodyBuffer buffer;
+  CHECK(open_document(*decoded, buffer).value().body == json);
+
+  std::string unflagged = record;
+  unflagged.front() = static_cast<char>(unflagged.front() & ~0x20);
+  CHECK_FALSE(decode_document("d", unflagged).value().body.is_packed());
+  // A flag without a body, and a body that ends early.
+  const std::size_t head = record.size() - packed.size();
+  for (const std::size_t cut : {head, head + 1, head + 2, head + 10, record.size() - 1}) {
+    const auto damaged = decode_document("d", std::string_view(record).substr(0, cut));
+    INFO(cut);
+    CHECK_FALSE((damaged && damaged->body.open(buffer)));
+  }
 }
 
 TEST_CASE("a record of format 1 is read") {
   Sample sample(rev(51, std::string(32, 'b')));
   sample.document.ancestry = {};
-  const std::string record = octavo::tests::record_of_format_1(sample.document, true);
+  const std::string record = octavo::tests::record_of_format_1(to_record(sample.document), true);
   const auto decoded = decode_document("d", record);
   REQUIRE(decoded);
   check_equal(*decoded, sample.document);
@@ -134,9 +166,12 @@ TEST_CASE("a history block is read as it was written") {
 TEST_CASE("damaged records are read within their bytes") {
   const Sample sample(rev(51, "text"));
   std::string record;
-  encode_document(record, sample.document);
+  encode_document(record, to_record(sample.document));
+  const std::string packed = pack_body(R"({"a":")" + std::string(2000, 'a') + "\"}");
+  std::string packed_record;
+  encode_document(packed_record, {sample.document, StoredBody::of_packed(packed).value()});
   std::mt19937 random(4);
-  for (const std::string& whole : {record, sample.encoded_ancestry}) {
+  for (const std::string& whole : {record, packed_record, sample.encoded_ancestry}) {
     for (int i = 0; i < 5000; ++i) {
       std::string broken = whole.substr(0, 1 + random() % whole.size());
       broken[random() % broken.size()] = static_cast<char>(random());

@@ -75,11 +75,11 @@ TEST_CASE("a deleted document is found, and is not listed") {
     REQUIRE(deletion);
     CHECK(tree_of(fixture, id) == PartitionTree::tombstones);
     const Snapshot snapshot = fixture.snapshot();
-    for (const auto& found : {snapshot.find(id).value(), snapshot.find_stored(id).value()}) {
+    for (const auto& found : {snapshot.find_record(id).value(), snapshot.find_stored_record(id).value()}) {
       REQUIRE(found);
       CHECK(found->deleted);
       CHECK(found->revision == deletion->revision);
-      CHECK(found->body == R"({"why":"old"})");
+      CHECK(snapshot.open(*found).value().body == R"({"why":"old"})");
     }
   }
   REQUIRE(fixture.put("p:b", "{}"));

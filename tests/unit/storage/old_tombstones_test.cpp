@@ -70,7 +70,7 @@ void stamp(PartitionFixture& fixture, const std::string& id, std::int64_t time_s
     const Tree tombstones = store.tree(static_cast<std::size_t>(PartitionTree::tombstones));
     OCTAVO_TRY(const auto stored, transaction.get(tombstones, id));
     const std::string record(stored.value());
-    OCTAVO_TRY(DocumentView document, decode_document(id, record));
+    OCTAVO_TRY(DocumentRecord document, decode_document(id, record));
     document.modified_s = time_s;
     std::string changed;
     encode_document(changed, document);

@@ -124,6 +124,7 @@ TEST_CASE("a transaction that ends with an error is undone, and harms no neighbo
 TEST_CASE("a large transaction runs again when the map is full, and counts once") {
   PhysicalPartition::Options options;
   options.capacity_bytes_initial = 1 << 20;
+  options.compression = config::Compression::none;
   PartitionFixture fixture(options);
   const std::string body = R"({"text":")" + std::string(50'000, 'x') + R"("})";
   REQUIRE(transact(fixture, [&](PartitionTransaction& transaction) -> Expected<bool> {
