@@ -245,6 +245,7 @@ class Database : public std::enable_shared_from_this<Database> {
 
   // Writing
 
+  bool packs_bodies() const;
   void on_commit(bool design_documents_changed);
   void scatter(std::span<const DocumentTarget> targets, std::vector<storage::DocumentWrite>& writes,
                storage::WriteOptions options, storage::PhysicalPartition::Completion& done);

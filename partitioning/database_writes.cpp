@@ -56,9 +56,12 @@ void set_partition_key(DocumentWrite& write, std::size_t key_bytes) {
 
 }  // namespace
 
+bool Database::packs_bodies() const {
+  return engine_.settings().compression != config::Compression::none;
+}
+
 void Database::pack(DocumentWrite& write) const {
-  const bool packs = engine_.settings().compression != config::Compression::none;
-  if (packs && storage::may_pack(write.body)) write.packed = storage::pack_body(write.body);
+  if (packs_bodies() && storage::may_pack(write.body)) write.packed = storage::pack_body(write.body);
 }
 
 Task<PhysicalPartition::DocumentResults> Database::write(std::vector<DocumentWrite> writes,
@@ -90,7 +93,7 @@ Task<PhysicalPartition::DocumentResults> Database::write(std::span<const Documen
     }
   }
   if (writes.empty()) co_return Results{};
-  if (const std::size_t bytes = bytes_to_pack(writes); bytes > 0) {
+  if (const std::size_t bytes = packs_bodies() ? bytes_to_pack(writes) : 0; bytes > 0) {
     const auto pack_all = [&] {
       for (DocumentWrite& write : writes) pack(write);
     };

@@ -7,6 +7,8 @@
 //   … space.mjs steady [--documents 20000] [--edits 1000000]   updates, deletions and insertions in equal shares
 //   … space.mjs latency [--documents 100000] [--seconds 10] [--clients 8]   PUT with and without compactions, in turns
 //   … space.mjs indexes [--documents 10000]   files of a view, a search index and a global index after deletions
+//   … space.mjs bodies [--documents 20000] [--bytes 2048]   documents with and without storage.compression, in turns
+//   … space.mjs documents [--documents 5000] [--bytes 2048]   prints the documents of `bodies`, one in a line
 //
 // Files are compacted on request only, apart from `steady`, where they are as by default. Compare `steady` with
 // `steady --compaction manual`.
@@ -15,6 +17,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { eventually, expectStatus, Server } from '../../integration/harness.mjs';
+import { orderOf } from './orders.mjs';
 
 const [what, ...rest] = process.argv.slice(2);
 const options = { documents: undefined, rounds: 6, lengths: '100,1000,5000', edits: 1_000_000, seconds: 10, clients: 8 };
@@ -238,11 +241,51 @@ async function indexes(server) {
   }
 }
 
-if (what === 'replaced') {
-  await replaced();
+/// Inserts documents in one database and reads each once. Bytes are those of the compacted file.
+async function bodiesIn(compression, run) {
+  const server = await Server.start({ config: `[storage]\ncompaction = "manual"\ncompression = "${compression}"\n` });
+  try {
+    const documents = number('documents', 20_000);
+    expectStatus(await server.put('/bodies'), 201);
+    const make = (n) => ({ _id: String(n).padStart(8, '0'), ...orderOf(n, number('bytes', 2048)) });
+    let begun = Date.now();
+    await fill(server, 'bodies', documents, make);
+    const inserts = documents * 1000 / (Date.now() - begun);
+    begun = Date.now();
+    const clients = number('clients');
+    await Promise.all(Array.from({ length: clients }, async (_, client) => {
+      for (let n = client; n < documents; n += clients) {
+        expectStatus(await server.get(`/bodies/${String(n).padStart(8, '0')}`), 200);
+      }
+    }));
+    const reads = documents * 1000 / (Date.now() - begun);
+    const written = onDisk(server);
+    await compact(server, 'bodies');
+    const { active, external } = await sizes(server, 'bodies');
+    const perDocument = (bytes) => (bytes / documents).toFixed(0);
+    table([run, compression, ...[external, written, active].map(perDocument), inserts.toFixed(0), reads.toFixed(0)]);
+  } finally {
+    await server.stop();
+  }
+}
+
+async function bodies() {
+  head('run', 'compression', 'JSON, bytes per document', 'on disk', 'compacted, in use', 'inserts/s', 'GET/s');
+  for (let run = 1; run <= 3; ++run) {
+    for (const compression of ['none', 'zstd']) await bodiesIn(compression, run);
+  }
+}
+
+function documents() {
+  for (let n = 0; n < number('documents', 5_000); ++n) console.log(JSON.stringify(orderOf(n, number('bytes', 2048))));
+}
+
+const alone = { replaced, bodies, documents };  // with servers of their own, or none
+if (what in alone) {
+  await alone[what]();
 } else {
   const programs = { rounds, ttl: (server) => rounds(server, true), histories, steady, latency, indexes };
-  if (!(what in programs)) throw new Error(`space.mjs ${Object.keys(programs).join('|')}|replaced`);
+  if (!(what in programs)) throw new Error(`space.mjs ${Object.keys({ ...programs, ...alone }).join('|')}`);
   const compaction = options.compaction ?? (what === 'steady' ? 'automatic' : 'manual');
   const server = await Server.start({ config: `[storage]\ncompaction = "${compaction}"\n` });
   try {

@@ -131,6 +131,48 @@ describe('limits', () => {
   }
 });
 
+describe('compressed bodies', () => {
+  const compression = (value) => `[storage]\ncompression = "${value}"\n`;
+  const documentOf = (n) => ({ _id: `p:d${n}`, n, text: `text ${n}: ${'many equal words '.repeat(500)}` });
+  const shown = ({ _rev, ...document }) => document;
+
+  test('are read under either setting, have the sizes of their JSON, and take less space', async (t) => {
+    const server = await Server.startFor(t, { config: compression('zstd') });
+    const sizesOf = async (db) => expectStatus(await server.get(`/${db}`), 200).sizes;
+    for (const db of ['packed', 'plain']) expectStatus(await server.put(`/${db}?partitioned=true`), 201);
+    const index = { index: { fields: ['n'] }, name: 'n' };
+    expectStatus(await server.post('/packed/_index', index), 200);
+    const first = Array.from({ length: 100 }, (_, n) => documentOf(n));
+    await server.fill('packed', first);
+    expectStatus(await server.put('/packed/p:large', { n: 1000, text: 'x'.repeat(1_000_000) }), 201);  // by a worker
+
+    await server.stop({ keepFolder: true });
+    server.options.config = compression('none');
+    await server.relaunch();
+    await server.fill('plain', first);
+    const second = Array.from({ length: 100 }, (_, n) => documentOf(100 + n));
+    await server.fill('packed', second);
+    const rows = expectStatus(await server.get('/packed/_all_docs?include_docs=true'), 200).rows.map(({ doc }) => doc);
+    for (const document of [...first, ...second]) {
+      assert.deepEqual(shown(rows.find(({ _id }) => _id === document._id)), document);
+    }
+    assert.deepEqual(shown(expectStatus(await server.get('/packed/p:d7'), 200)), documentOf(7));
+    assert.equal(expectStatus(await server.get('/packed/p:large'), 200).text.length, 1_000_000);
+    const found = await server.post('/packed/_find', { selector: { n: { $gte: 150 } }, limit: 200 });
+    assert.equal(expectStatus(found, 200).docs.length, 51);
+
+    await server.stop({ keepFolder: true });
+    server.options.config = compression('zstd');
+    await server.relaunch();
+    expectStatus(await server.put('/small?partitioned=true'), 201);
+    await server.fill('small', first);
+    const [small, plain] = [await sizesOf('small'), await sizesOf('plain')];
+    assert.equal(small.external, plain.external);
+    assert.ok(2 * small.active < plain.active, `${small.active} and ${plain.active} bytes`);
+    await server.stop();
+  });
+});
+
 describe('start and stop', () => {
   test('requests that run when the server stops are answered', async (t) => {
     const server = await Server.startFor(t);

@@ -581,7 +581,9 @@ TEST_CASE("a database that is opened or made while the engine ends does not stay
 }
 
 TEST_CASE("what still waits to be written when the engine ends is answered before it has ended") {
-  EngineFixture fixture;
+  config::Settings settings;
+  settings.compression = config::Compression::none;  // else it waits for a worker first
+  EngineFixture fixture({}, settings);
   auto database = fixture.create("d");
   constexpr int write_count = 150;
   int stored = 0;

@@ -71,6 +71,7 @@ void edit(FindFixture& fixture, std::mt19937& random, const std::string& prefix,
     if (found && !found->deleted) parent = found->revision;
     std::string body = R"({"a":)" + std::to_string(random() % 20) + R"(,"t":"x)" + std::to_string(random() % 5) + "\"";
     if (random() % 30 == 0) body += R"(,"b":")" + std::string(500 + random() % 100, 'y') + "\"";
+    if (random() % 6 == 0) body += R"(,"packed":")" + std::string(1'500, 'z') + "\"";
     body += "}";
     const bool remove = parent && random() % 4 == 0;
     EngineFixture::put(*fixture.database, id, remove ? "{}" : body, parent, remove);
