@@ -105,6 +105,7 @@ class PartitionFixture {
   }
 
   storage::PhysicalPartition& partition() { return *partition_; }
+  storage::Tree tree(storage::PartitionTree name) { return partition_->store().tree(static_cast<std::size_t>(name)); }
   storage::SequenceAllocator& sequences() { return *sequences_; }
   storage::Snapshot snapshot() { return std::move(partition_->snapshot()).value(); }
   int commits() const { return commits_; }

@@ -37,10 +37,6 @@ class UniqueBodies final : public UniqueKeys {
   }
 };
 
-Tree tree_in(PartitionFixture& fixture, PartitionTree name) {
-  return fixture.partition().store().tree(static_cast<std::size_t>(name));
-}
-
 std::string long_id(std::string_view partition_key, int number) {
   return fmt::format("{}:{}{}", partition_key, std::string(600, 'k'), number);
 }
@@ -82,10 +78,10 @@ std::vector<std::string> state_of(PartitionFixture& fixture) {
 void use_old_form(PartitionFixture& fixture, PartitionTree name, const std::string& key) {
   REQUIRE(fixture.partition().store().write(0, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(octavo::tests::erase_format_mark(fixture, transaction));
-    OCTAVO_TRY(const auto stored, long_key::get(transaction, tree_in(fixture, name), key));
+    OCTAVO_TRY(const auto stored, long_key::get(transaction, fixture.tree(name), key));
     const std::string value(stored.value());
-    OCTAVO_TRY_VOID(long_key::erase(transaction, tree_in(fixture, name), key));
-    return octavo::tests::put_digest_row(transaction, tree_in(fixture, name), key, value);
+    OCTAVO_TRY_VOID(long_key::erase(transaction, fixture.tree(name), key));
+    return octavo::tests::put_digest_row(transaction, fixture.tree(name), key, value);
   }));
 }
 
@@ -149,8 +145,8 @@ TEST_CASE("rows of format 1 are written again, and nothing else changes") {
   CHECK(state_of(fixture) == before);
   CHECK(fixture.snapshot().last_sequence().value() == last);
   CHECK(fixture.commits() == commits);
-  CHECK(count_rows(fixture.snapshot().transaction(), tree_in(fixture, PartitionTree::partitions)) == 0);
-  CHECK(count_rows(fixture.snapshot().transaction(), tree_in(fixture, PartitionTree::revisions)) == 0);
+  CHECK(count_rows(fixture.snapshot().transaction(), fixture.tree(PartitionTree::partitions)) == 0);
+  CHECK(count_rows(fixture.snapshot().transaction(), fixture.tree(PartitionTree::revisions)) == 0);
 
   // And it is written as any other.
   const auto conflict = fixture.snapshot().find("p:conflict").value().value().revision;
@@ -237,7 +233,7 @@ TEST_CASE("rows of long keys in their old form are written again in every tree")
   use_old_form(fixture, PartitionTree::leaves, leaf_key(id, rev(2, "aaa")));
   const std::string index_key(700, 'i');
   REQUIRE(fixture.partition().store().write(0, [&](WriteTransaction& transaction) {
-    return octavo::tests::put_digest_row(transaction, tree_in(fixture, PartitionTree::index), index_key, "entry");
+    return octavo::tests::put_digest_row(transaction, fixture.tree(PartitionTree::index), index_key, "entry");
   }));
   CHECK(checked(fixture).rows_of_format_1 == 4);
   StorePreparation preparation;
@@ -246,7 +242,7 @@ TEST_CASE("rows of long keys in their old form are written again in every tree")
   CHECK(state_of(fixture) == before);
   CHECK(fixture.is_sound());
   const Snapshot snapshot = fixture.snapshot();
-  const auto entry = long_key::get(snapshot.transaction(), tree_in(fixture, PartitionTree::index), index_key).value();
+  const auto entry = long_key::get(snapshot.transaction(), fixture.tree(PartitionTree::index), index_key).value();
   CHECK(entry == "entry");
 }
 
@@ -260,7 +256,7 @@ TEST_CASE("a row of format 1 that names no change goes, and a damaged one ends t
       OCTAVO_TRY_VOID(octavo::tests::erase_format_mark(fixture, transaction));
       std::string key = partition_feed_prefix("p");
       append_key_u64(key, sequence);
-      return transaction.put(tree_in(fixture, PartitionTree::partitions), key, {});
+      return transaction.put(fixture.tree(PartitionTree::partitions), key, {});
     }));
   };
   put_sequence(1000);

@@ -28,13 +28,9 @@ using octavo::tests::store_logical_as_format_1;
 
 namespace {
 
-Tree tree_in(PartitionFixture& fixture, PartitionTree name) {
-  return fixture.partition().store().tree(static_cast<std::size_t>(name));
-}
-
 logical_rows::Trees trees_in(PartitionFixture& fixture) {
-  return {tree_in(fixture, PartitionTree::logical), tree_in(fixture, PartitionTree::feed),
-          tree_in(fixture, PartitionTree::partitions)};
+  return {fixture.tree(PartitionTree::logical), fixture.tree(PartitionTree::feed),
+          fixture.tree(PartitionTree::partitions)};
 }
 
 void change(PartitionFixture& fixture, FunctionRef<Expected<void>(WriteTransaction&)> body) {
@@ -44,7 +40,7 @@ void change(PartitionFixture& fixture, FunctionRef<Expected<void>(WriteTransacti
 
 std::uint64_t rows_in(PartitionFixture& fixture, PartitionTree name) {
   const Snapshot snapshot = fixture.snapshot();
-  return count_rows(snapshot.transaction(), tree_in(fixture, name));
+  return count_rows(snapshot.transaction(), fixture.tree(name));
 }
 
 /// The set of sequences of one logical partition without documents.
@@ -299,7 +295,7 @@ TEST_CASE("a logical partition takes few bytes for each document") {
   fill(fixture, "p", 0, 10'000);
   std::uint64_t bytes = 0;
   const Snapshot snapshot = fixture.snapshot();
-  Cursor cursor(snapshot.transaction(), tree_in(fixture, PartitionTree::logical));
+  Cursor cursor(snapshot.transaction(), fixture.tree(PartitionTree::logical));
   for (auto row = cursor.first(); row; row = cursor.next()) bytes += row->key.size() + row->value.size() + 10;
   CHECK(bytes < 10'000 * 2);
   CHECK(rows_in(fixture, PartitionTree::partitions) == 0);
@@ -432,7 +428,7 @@ TEST_CASE("a row of format 1 that belongs to another logical partition is not sh
   change(fixture, [&](WriteTransaction& transaction) {
     std::string key = partition_feed_prefix("p");  // as if "q" had the same hash
     append_key_u64(key, foreign);
-    return transaction.put(tree_in(fixture, PartitionTree::partitions), key, {});
+    return transaction.put(fixture.tree(PartitionTree::partitions), key, {});
   });
   CHECK(ids_of(fixture, "p") == ids);
   const auto more = fill(fixture, "p", 10, 11);
@@ -510,7 +506,7 @@ TEST_CASE("damage of the rows of a logical partition is found and named") {
     return bytes;
   };
   const auto put = [&](PartitionTree tree, const std::string& key, const std::string& value) {
-    change(fixture, [&](WriteTransaction& transaction) { return transaction.put(tree_in(fixture, tree), key, value); });
+    change(fixture, [&](WriteTransaction& transaction) { return transaction.put(fixture.tree(tree), key, value); });
   };
   SECTION("a sequence of no document in the record") {
     put(PartitionTree::logical, name, record_with([](LogicalRecord& record) { record.newest.push_back(1000); }));
@@ -533,7 +529,7 @@ TEST_CASE("damage of the rows of a logical partition is found and named") {
   }
   SECTION("a chunk that is missing") {
     change(fixture, [&](WriteTransaction& transaction) -> Expected<void> {
-      OCTAVO_TRY_VOID(transaction.erase(tree_in(fixture, PartitionTree::logical), feed_chunk_key(name, 1)));
+      OCTAVO_TRY_VOID(transaction.erase(fixture.tree(PartitionTree::logical), feed_chunk_key(name, 1)));
       return {};
     });
     CHECK(problem_of(fixture) == "logical 'p': 152 rows of its feed for 200 documents");

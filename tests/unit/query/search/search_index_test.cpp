@@ -355,7 +355,7 @@ TEST_CASE("purged documents are looked for and removed") {
   CHECK(shop.index->knows_deletions_through() == shop.index->checkpoint());
 }
 
-TEST_CASE("purged documents that are known are removed without a look at the others") {
+TEST_CASE("a search index removes known purged documents without a look at the others") {
   Fixture shop;
   put_products(shop);
   const auto since = shop.index->checkpoint();

@@ -13,7 +13,7 @@ using octavo::tests::TestRequest;
 
 namespace {
 
-const UserContext anonymous{};
+const UserContext unknown_user{};
 const UserContext admin = AuthFixture::server_admin();
 
 std::string user_body(const std::string& name, const std::string& more = "", const std::string& roles = "[]") {
@@ -120,16 +120,16 @@ TEST_CASE("of roles given twice, the ones that would be stored are checked") {
         "No system roles (starting with underscore) in users db.");
 }
 
-TEST_CASE("the anonymous may register, without roles") {
+TEST_CASE("a user without a name may register, without roles") {
   AuthFixture fixture;
-  CHECK(refusal(fixture, anonymous, "jan", user_body("jan", R"(,"password":"apple")")).empty());
-  CHECK(refusal(fixture, anonymous, "jan", user_body("jan", "", R"(["a"])")) == "Only _admin may set roles");
+  CHECK(refusal(fixture, unknown_user, "jan", user_body("jan", R"(,"password":"apple")")).empty());
+  CHECK(refusal(fixture, unknown_user, "jan", user_body("jan", "", R"(["a"])")) == "Only _admin may set roles");
 }
 
-TEST_CASE("the anonymous may not change a user who exists") {
+TEST_CASE("a user without a name may not change a user who exists") {
   AuthFixture fixture;
   REQUIRE(fixture.write_user(admin, "jan", user_body("jan")));
-  CHECK(refusal(fixture, anonymous, "jan", user_body("jan")) == "You may only update your own user document.");
+  CHECK(refusal(fixture, unknown_user, "jan", user_body("jan")) == "You may only update your own user document.");
 }
 
 TEST_CASE("users change their own document, but not their roles or name") {
@@ -156,13 +156,13 @@ TEST_CASE("a user does not learn of others by writing to them") {
   }
 }
 
-TEST_CASE("users delete themselves, admins anybody, the anonymous anonymous") {
+TEST_CASE("users delete themselves only, admins all users, and a user without a name none") {
   AuthFixture fixture;
   REQUIRE(fixture.write_user(admin, "jan", user_body("jan")));
   CHECK(refusal(fixture, AuthFixture::known("jan"), "jan", "{}", true).empty());
   CHECK(refusal(fixture, admin, "jan", "{}", true).empty());
-  CHECK(refusal(fixture, anonymous, "jan", "{}", true) == "Only admins may delete other user docs.");
-  CHECK(refusal(fixture, anonymous, "zoe", "{}", true) == "Only admins may delete other user docs.");
+  CHECK(refusal(fixture, unknown_user, "jan", "{}", true) == "Only admins may delete other user docs.");
+  CHECK(refusal(fixture, unknown_user, "zoe", "{}", true) == "Only admins may delete other user docs.");
 }
 
 TEST_CASE("a tombstone keeps no password") {
@@ -197,8 +197,8 @@ TEST_CASE("users read their own document, admins all, others learn nothing") {
   CHECK(fixture.read(jan, "org.couchdb.user:jan"));
   CHECK(fixture.read(admin, "org.couchdb.user:jan"));
   CHECK(fixture.read(jan, "org.couchdb.user:eve").error() == Error{ErrorCode::not_found, "", ""});
-  CHECK(fixture.read(anonymous, "org.couchdb.user:jan").error() == Error{ErrorCode::not_found, "", ""});
-  CHECK(fixture.read(anonymous, "org.couchdb.user:").error() == Error{ErrorCode::not_found, "", ""});
+  CHECK(fixture.read(unknown_user, "org.couchdb.user:jan").error() == Error{ErrorCode::not_found, "", ""});
+  CHECK(fixture.read(unknown_user, "org.couchdb.user:").error() == Error{ErrorCode::not_found, "", ""});
   CHECK(fixture.read(jan, "jan").error().code == ErrorCode::not_found);
 }
 
