@@ -1,6 +1,7 @@
 // A server, its honest clients, an attack, and what is to be seen from outside: memory, descriptors, threads, processor
 // time, latencies.
 import { fork } from 'node:child_process';
+import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -55,7 +56,7 @@ export class Arena {
     expectStatus(await server.post('/honest/_partition/p1/_find', { selector: { kind: 'k1' } }), 200);
     expectStatus(await server.put('/big'), 201);
     for (let n = 0; n < documents; n += 1000) {
-      await server.fill('big', Array.from({ length: Math.min(1000, documents - n) }, (_, i) => ({ _id: `d${n + i}`, n: n + i, text: 'x'.repeat(1900) })));
+      await server.fill('big', Array.from({ length: Math.min(1000, documents - n) }, (_, i) => ({ _id: `d${n + i}`, n: n + i, text: crypto.randomBytes(1425).toString('base64') })));
     }
     expectStatus(await server.put('/scratch'), 201);
     return arena;

@@ -1,4 +1,5 @@
 // Ten kinds of hostile clients, several at a time, while their database's map grows and partitions are split.
+import crypto from 'node:crypto';
 import { Client, head, jsonRequest, Outcomes } from './raw_client.mjs';
 
 const MB = 1_000_000;
@@ -34,8 +35,9 @@ export const hostileKinds = {
   longList: ((request) => () => request)(jsonRequest('POST', '/hostile/_find', {
     selector: { numbers: { $all: Array.from({ length: 20_000 }, (_, n) => n) } },
   })),
-  // Each needs a larger file than the one before.
-  largeDocuments: (n) => jsonRequest('PUT', `/hostile/large${process.pid}-${n}`, { text: 'x'.repeat(6 * MB) }),
+  // Each needs a larger file than the one before: the text packs badly.
+  largeDocuments: ((text) => (n) => jsonRequest('PUT', `/hostile/large${process.pid}-${n}`, { text }))(
+    crypto.randomBytes(4.5 * MB).toString('base64')),
   compressed: () => head('GET /hostile/hexadecimal HTTP/1.1', 'Host: 127.0.0.1', 'Accept-Encoding: gzip'),
   endlessFilter: () => head('GET /hostile/_changes?filter=endless/never HTTP/1.1', 'Host: 127.0.0.1'),
   bulk: (n) => jsonRequest('POST', '/scratch/_bulk_docs', { docs: Array.from({ length: 10_000 }, (_, i) => ({ _id: `m${n}-${i}` })) }),
