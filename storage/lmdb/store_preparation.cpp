@@ -21,10 +21,10 @@ void StorePreparation::rest(Clock::time_point begun, std::uint64_t bytes) {
   if (options_.is_busy && options_.is_busy()) until += std::min<Clock::duration>(now - begun, rest_max);
   bytes_written_ += bytes;
   if (options_.bytes_per_second > 0) {
-    constexpr double due_s_max = 1e9;  // stays within the clock's range
-    const std::chrono::duration<double> due(
-        std::min(due_s_max, static_cast<double>(bytes_written_) / static_cast<double>(options_.bytes_per_second)));
-    until = std::max(until, first_ + std::chrono::duration_cast<Clock::duration>(due));
+    constexpr double by_rate_s_max = 1e9;  // stays within the clock's range
+    const std::chrono::duration<double> by_rate(
+        std::min(by_rate_s_max, static_cast<double>(bytes_written_) / static_cast<double>(options_.bytes_per_second)));
+    until = std::max(until, first_ + std::chrono::duration_cast<Clock::duration>(by_rate));
   }
   while (Clock::now() < until && !is_stopped()) {
     std::this_thread::sleep_for(std::min<Clock::duration>(until - Clock::now(), nap));
