@@ -31,6 +31,7 @@
 #include "storage/lmdb/internal/exclusive_gate.h"
 #include "storage/lmdb/internal/lmdb_error.h"
 #include "storage/lmdb/internal/row_log.h"
+#include "storage/lmdb/pace.h"
 
 namespace octavo::storage {
 namespace {
@@ -52,7 +53,6 @@ constexpr std::size_t log_bytes_at_rest = 4 << 20;
 /// Left on the disk beside the copy, for writes.
 constexpr std::uint64_t spare_bytes = 16 << 20;
 constexpr std::chrono::milliseconds pause_max{100};
-constexpr double due_s_max = 1e8;  ///< so that its nanoseconds can be counted
 /// How long readers may keep the file from being replaced, first and at last; meanwhile new readers and writes wait.
 constexpr std::chrono::milliseconds patience_min{50};
 constexpr std::chrono::milliseconds patience_max{800};
@@ -172,11 +172,12 @@ Expected<void> StoreCompaction::rest(Clock::time_point until) {
 
 // Where there are writes, they need the disk and the processor as well: then this rests for as long as it works.
 Expected<void> StoreCompaction::copy() {
-  const auto first = Clock::now();
+  Pace pace(options_.bytes_per_second);
   for (tree_ = 0; tree_ < store_.trees_.size();) {
     OCTAVO_TRY_VOID(check_stopped());
     const bool busy = is_busy();
     const auto begun = Clock::now();
+    const std::uint64_t copied_before = bytes_copied_;
     OCTAVO_TRY_VOID(apply_log());
     OCTAVO_TRY(const bool has_more, copy_slice(slice_bytes(busy)));
     if (bytes_unsynced_ >= (busy ? sync_bytes_busy : sync_bytes)) OCTAVO_TRY_VOID(sync_draft());
@@ -184,14 +185,7 @@ Expected<void> StoreCompaction::copy() {
       ++tree_;
       last_key_.clear();
     }
-    const auto now = Clock::now();
-    auto until = busy ? now + std::min<Clock::duration>(now - begun, pause_max) : now;
-    if (options_.bytes_per_second > 0) {
-      const std::chrono::duration<double> due(
-          std::min(due_s_max, static_cast<double>(bytes_copied_) / static_cast<double>(options_.bytes_per_second)));
-      until = std::max(until, first + std::chrono::duration_cast<Clock::duration>(due));
-    }
-    OCTAVO_TRY_VOID(rest(until));
+    OCTAVO_TRY_VOID(rest(pace.after_step(begun, bytes_copied_ - copied_before, busy)));
   }
   return {};
 }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "storage/lmdb/pace.h"
+
 namespace octavo::storage {
 
 /// What a store needs before its compaction, in small steps that are stopped and paced as the compaction is
@@ -36,8 +38,7 @@ class StorePreparation {
 
  private:
   const Options options_;
-  const Clock::time_point first_ = Clock::now();
-  std::uint64_t bytes_written_ = 0;
+  Pace pace_;
   std::atomic<std::uint64_t> rows_done_{0};
   std::atomic<std::uint64_t> rows_expected_{0};
 };
