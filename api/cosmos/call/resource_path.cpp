@@ -66,7 +66,9 @@ Expected<ResourcePath> parse_segments(const std::vector<std::string>& segments) 
   path.signed_link = join(segments, path.feed ? count - 1 : count);
   if (!path.feed) path.id = segments.back();
 
-  if (segments[0] == "offers" && count <= 2) {
+  if (segments[0] == "offers") {
+    // An SDK that takes the link in `_self` for an id requests /offers/offers/{id}.
+    if (count > 2) return fail(ErrorCode::bad_request, "The path of an offer is /offers/{id}.");
     path.resource = Resource::offer;
     path.signed_type = "offers";
     path.signed_link = lower_case(path.id);

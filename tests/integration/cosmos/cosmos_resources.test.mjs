@@ -87,6 +87,12 @@ describe('resources of the Cosmos DB API', () => {
     assert.equal((await database.read()).statusCode, 200);
   });
 
+  test('a client that takes the link of an offer for its id is told the path', async () => {
+    const reply = await cosmosRequest(server, 'PUT', '/offers/offers/AbCd', { id: 'AbCd' });
+    assert.equal(reply.status, 400);
+    assert.match(reply.body.message, /\/offers\/\{id\}/);
+  });
+
   test('a container is completed with defaults, and keeps what it was given', async () => {
     const container = await newContainer(client);
     const { resource } = await container.read();
