@@ -18,6 +18,9 @@ if(OCTAVO_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
+# Programs name sources by relative paths, also in what Catch says of a failure: where a checkout lies must not matter to
+# the cache, nor to who reads the binary.
+add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Werror -fno-plt)
 # GCC 12 reports these two in inlined std::string code that is right (GCC bugs 105329, 105651), and takes the class-level
 # operator delete of a coroutine frame for a mismatch (GCC bug 109224).

@@ -1,5 +1,6 @@
 #include "config/setting_table.h"
 
+#include <cstdlib>
 #include <limits>
 #include <set>
 
@@ -130,7 +131,10 @@ TEST_CASE("the printed configuration masks secrets") {
 }
 
 TEST_CASE("the documentation of settings is what the code generates") {
-  const auto page = std::filesystem::path(__FILE__).parent_path() / "../../../docs/configuration.md";
+  const char* tests = std::getenv("OCTAVO_TEST_FILES");
+  INFO("OCTAVO_TEST_FILES is the folder `tests` of the project: ctest sets it");
+  REQUIRE(tests != nullptr);
+  const auto page = std::filesystem::path(tests) / "../docs/configuration.md";
   INFO("to renew it: octavo config-table > docs/configuration.md");
   const bool is_current = read_whole_file(page) == configuration_page();  // a bool: the page is too long to print
   CHECK(is_current);
