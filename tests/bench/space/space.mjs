@@ -8,13 +8,17 @@
 //   … space.mjs latency [--documents 100000] [--seconds 10] [--clients 8]   PUT with and without compactions, in turns
 //   … space.mjs indexes [--documents 10000]   files of a view, a search index and a global index after deletions
 //   … space.mjs bodies [--documents 20000] [--bytes 2048]   documents with and without storage.compression, in turns
+//   … space.mjs trees [--documents 100000]   bytes per document in each tree, with a local and a global index, one
+//                                   document in ten updated, and a compaction (mdb_stat of Debian's lmdb-utils); --compaction none
 //   … space.mjs documents [--documents 5000] [--bytes 2048]   prints the documents of `bodies`, one in a line
 //
 // Files are compacted on request only, apart from `steady`, where they are as by default. Compare `steady` with
 // `steady --compaction manual`.
 //
 // Prints Markdown. Rates depend on the machine; compare those of one run.
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { eventually, expectStatus, Server } from '../../integration/harness.mjs';
 import { orderOf } from './orders.mjs';
@@ -276,11 +280,66 @@ async function bodies() {
   }
 }
 
+/// Bytes of pages by tree, summed over the stores of one kind: { 'partition: feed': bytes, … }.
+function bytesByTree(folder, found = {}) {
+  for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+    if (!entry.isDirectory()) continue;
+    const store = path.join(folder, entry.name);
+    bytesByTree(store, found);
+    if (!fs.existsSync(path.join(store, 'data.mdb'))) continue;
+    const kind = entry.name.replace(/-.*/, '');
+    const text = execFileSync('mdb_stat', ['-a', store], { encoding: 'utf8' });
+    for (const [, tree, ...pages] of text.matchAll(
+      /Status of (.*)\n.*\n\s*Branch pages: (\d+)\n\s*Leaf pages: (\d+)\n\s*Overflow pages: (\d+)/g)) {
+      const name = `${kind}: ${tree}`;
+      found[name] = (found[name] ?? 0) + 4096 * pages.reduce((sum, n) => sum + Number(n), 0);
+    }
+  }
+  return found;
+}
+
+async function trees() {
+  const count = number('documents', 100_000);
+  const compacts = options.compaction !== 'none';  // older programs have no setting for it
+  const dataDir = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-space-'));
+  const server = await Server.start({ dataDir, config: compacts ? '[storage]\ncompaction = "manual"\n' : '' });
+  try {
+    expectStatus(await server.put('/trees?partitioned=true'), 201);
+    for (const [name, partitioned] of [['user', false], ['kind', true]]) {
+      expectStatus(await server.post('/trees/_index', { index: { fields: [name, 'n'] }, ddoc: name, partitioned }), 200);
+    }
+    const make = (n) => {
+      const spread = Number((BigInt(n) * 2654435761n) & 0xffffffffn);
+      return { _id: `p${spread % 5000}:${spread.toString(16).padStart(8, '0')}${n}`, user: `u${spread % 100_000}`, kind: `k${n % 7}`,
+        n, pad: 'x'.repeat(180) };
+    };
+    const rows = await fill(server, 'trees', count, make);
+    for (let i = 0; i < count; i += 10_000) {
+      const some = rows.slice(i, i + 1000).map(({ rev }, k) => ({ ...make(i + k), n: -1, _rev: rev }));
+      await bulk(server, 'trees', some);
+    }
+    expectStatus(await server.post('/trees/_find', { selector: { user: 'u1', n: { $gt: -2 } } }), 200);
+    if (compacts) await compact(server, 'trees');
+    const { file, external } = await sizes(server, 'trees');
+    await server.stop();
+    head('tree', 'bytes per document');
+    const found = bytesByTree(path.join(dataDir, 'databases'));
+    for (const [name, bytes] of Object.entries(found)) {
+      if (bytes / count >= 0.5) table([name, (bytes / count).toFixed(0)]);
+    }
+    table(['all pages', (Object.values(found).reduce((sum, bytes) => sum + bytes, 0) / count).toFixed(0)]);
+    table(['JSON', (external / count).toFixed(0)], ['`sizes.file`', (file / count).toFixed(0)]);
+  } finally {
+    await server.stop();
+    fs.rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
 function documents() {
   for (let n = 0; n < number('documents', 5_000); ++n) console.log(JSON.stringify(orderOf(n, number('bytes', 2048))));
 }
 
-const alone = { replaced, bodies, documents };  // with servers of their own, or none
+const alone = { replaced, bodies, trees, documents };  // with servers of their own, or none
 if (what in alone) {
   await alone[what]();
 } else {
