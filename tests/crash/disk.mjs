@@ -64,6 +64,9 @@ export const isBoundary = (record) =>
 export const isStructural = ({ kind, flags }) =>
   [Kind.rename, Kind.unlink, Kind.mkdir, Kind.rmdir].includes(kind) || (kind === Kind.open && (flags & CREATED) !== 0);
 
+/// A compacted file takes the name of the one before it.
+export const isReplacement = ({ kind, payload }) => kind === Kind.rename && payload.toString().endsWith('/data.mdb');
+
 /// The file of a search index that makes its other files count.
 const LIST_OF_SEGMENTS = /\/segments_\w+$/;
 export const isSearchCommit = ({ kind, path }) => kind === Kind.write && LIST_OF_SEGMENTS.test(path);

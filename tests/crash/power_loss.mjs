@@ -3,9 +3,9 @@
 //
 //   node power_loss.mjs [--images N | --every] [--seconds S] [--seed N] [--durability commit|relaxed]
 //
-// --images N takes N moments: a quarter of them at random, a quarter at the end of a sync, a quarter while files and
-// folders come and go, a quarter in the commits of search indexes; and besides, the first ones, in which the data folder
-// is made. --every takes each end of a sync and the moment before it. With `relaxed` the last writes may be gone: then
+// --images N takes N moments: a fifth each at random, at the end of a sync, while files and folders come and go, in the
+// commits of search indexes, and after a compacted file has got its name; and besides, the first ones, in which the data
+// folder is made. --every takes each end of a sync and the moment before it. With `relaxed` the last writes may be gone: then
 // what is there must be what was there at some earlier moment (relaxed.mjs).
 import fs from 'node:fs';
 import os from 'node:os';
@@ -13,7 +13,7 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { dose } from '../dose.mjs';
 import { Server, sleep } from '../integration/harness.mjs';
-import { Disk, isBoundary, isSearchCommit, isStructural, readRecording, writeImage } from './disk.mjs';
+import { Disk, isBoundary, isReplacement, isSearchCommit, isStructural, readRecording, writeImage } from './disk.mjs';
 import { preload, setFaults } from './file_layer.mjs';
 import { compare, History, Replay } from './history.mjs';
 import { checkFolder, Failure } from './killing.mjs';
@@ -45,7 +45,9 @@ async function record({ seed, folder, seconds, durability }) {
     await server.launch();
     if (n === 0) await world.furnish(server);
     const load = world.load(server);
-    await Promise.race([sleep((seconds * 1000) / LAUNCHES), load]);
+    await Promise.race([sleep((seconds * 500) / LAUNCHES), load]);
+    await Promise.race([world.compactAll(), load]);
+    await Promise.race([sleep((seconds * 500) / LAUNCHES), load]);
     world.stop();
     await load;
     await server.stop();
@@ -60,12 +62,14 @@ function moments(records, random, images, every) {
   if (every) return boundaries.flatMap((i) => (i > 0 ? [i - 1, i] : [i]));
   const structural = those(isStructural);
   const commits = those(isSearchCommit);
+  const replacements = those(isReplacement);
   const chosen = Array.from({ length: images }, (_, n) => [
     () => random.below(records.length),
     () => random.pick(boundaries) - random.below(2),
     () => random.pick(structural) + random.below(12),
     () => random.pick(commits) + random.below(3),
-  ][n % 4]());
+    () => random.pick(replacements.length > 0 ? replacements : structural) + random.below(12),
+  ][n % 5]());
   for (let i = 0; i < FIRST_RECORDS; ++i) chosen.push(i);
   return chosen.map((i) => Math.min(Math.max(i, 0), records.length - 1)).sort((a, b) => a - b);
 }

@@ -283,6 +283,10 @@ export class World {
     }
   }
 
+  async compactAll() {
+    for (const { name } of this.databases) expected(await this.server.post(`/${name}/_compact`, {}), 202);
+  }
+
   /// What followers of the database that drops tombstones have missed. To be called while nobody writes.
   async missedByFollowers(server) {
     this.server = server;
