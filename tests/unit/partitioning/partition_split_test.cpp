@@ -106,6 +106,11 @@ std::string key_of(int number) {
   return "key" + std::to_string(number % 40) + ":" + std::to_string(number);
 }
 
+void remove(Database& database, int number) {
+  const auto found = database.snapshot_for_document(key_of(number)).value().find(key_of(number)).value();
+  EngineFixture::put(database, key_of(number), "{}", found->revision, true);
+}
+
 void fill(Database& database, int count) {
   for (int i = 0; i < count; ++i) EngineFixture::put(database, key_of(i), R"({"n":)" + std::to_string(i) + "}");
 }
@@ -204,20 +209,39 @@ TEST_CASE("both parts of a split partition know which tombstones were dropped") 
   check_sound(*database);
 }
 
+TEST_CASE("tombstones that are dropped after a split has copied them are not in its parts") {
+  EngineFixture fixture;
+  const auto database = fixture.create("shop", {.partitioned = true});
+  fill(*database, 600);  // more than may be left when writes are held back, so that the split looks again
+  for (int i = 0; i < 50; ++i) remove(*database, i);
+  std::size_t dropped = 0;
+  const PartitionSplit* running = nullptr;
+  const auto drop_once_copied = [&] {
+    const bool all_copied = running->expected() > 0 && running->copied() == running->expected();
+    if (dropped == 0 && all_copied) dropped = octavo::tests::drop_tombstones(*database);
+    return false;
+  };
+  PartitionSplit subject(database, 0, drop_once_copied);
+  running = &subject;
+
+  REQUIRE(subject.run().has_value());
+
+  CHECK(dropped == 50);
+  CHECK(database->physical_partition_count() == 2);
+  CHECK(database->statistics().value().deleted_count == 0);
+  check_sound(*database);
+}
+
 TEST_CASE("tombstones that are dropped while a split runs do not come back") {
   EngineFixture fixture;
   const auto database = fixture.create("shop", {.partitioned = true});
   fill(*database, 1500);
-  const auto remove = [&](int number) {
-    const auto found = database->snapshot_for_document(key_of(number)).value().find(key_of(number)).value();
-    EngineFixture::put(*database, key_of(number), "{}", found->revision, true);
-  };
-  for (int i = 0; i < 400; ++i) remove(i);
+  for (int i = 0; i < 400; ++i) remove(*database, i);
   std::atomic<bool> stop = false;
   int removed = 400;
   std::jthread dropper([&] {
     for (; !stop && removed < 1400; ++removed) {
-      remove(removed);
+      remove(*database, removed);
       try {
         if (removed % 10 == 0) octavo::tests::drop_tombstones(*database);
       } catch (const std::exception&) {
