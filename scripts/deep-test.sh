@@ -31,9 +31,10 @@ regret() {  # what plans cost against the best index, as the data grows; Postgre
 }
 fuzz() { "$here/fuzz.sh" --fast; }
 analysis() { "$here/static-analysis.sh"; }
+mutants() { node "$here/../tests/mutants/run.mjs" --all; }  # faults planted in the source: the campaigns find each
 image() { "$here/image-test.sh"; }  # as root
 
-campaigns=(sanitizers matrix crash consistency model differential stalls overload regret fuzz analysis image)
+campaigns=(sanitizers matrix crash consistency model differential stalls overload regret fuzz analysis mutants image)
 chosen=("$@")
 (($# > 0)) || chosen=("${campaigns[@]}")
 for campaign in "${chosen[@]}"; do

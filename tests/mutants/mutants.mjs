@@ -1,0 +1,96 @@
+// Faults that are planted in the source, one at a time, and the campaign that must find each. `name` says what the
+// program then does wrong; `before` stands once in `file` and is replaced by `after`; `tests` are regular expressions of
+// names in CTest, of which one must fail.
+export const mutants = [
+  {
+    name: 'a compaction forgets rows that are changed while it copies',
+    file: 'storage/lmdb/store_compaction.cpp',
+    before: 'if (row.value) return transaction.put(tree, row.key, *row.value);',
+    after: 'if (row.value) return {};',
+    tests: ['^storage:.*compact', '^crash: killing$', '^consistency: histories$'],
+  },
+  {
+    name: 'a compaction forgets rows that are erased while it copies, and does not count',
+    file: 'storage/lmdb/store_compaction.cpp',
+    before: 'OCTAVO_TRY_VOID(transaction.erase(tree, row.key));',
+    after: 'rows_expected_.fetch_add(0);',
+    tests: ['^storage:.*compact', '^crash: killing$'],
+  },
+  {
+    name: 'a compacted file gets its name before it is on the disk',
+    file: 'storage/lmdb/store_compaction.cpp',
+    before: 'return draft_->sync_data();',
+    after: 'return {};',
+    tests: ['^crash: power loss$'],
+  },
+  {
+    name: 'writes go on before the name of a compacted file is on the disk',
+    file: 'storage/lmdb/store_compaction.cpp',
+    before: 'store_.replacement_unsynced_.store(is_durable, std::memory_order_release);',
+    after: 'store_.replacement_unsynced_.store(false && is_durable, std::memory_order_release);',
+    tests: ['^faults: files$', '^crash: power loss$'],
+  },
+  {
+    name: 'a history keeps one ancestor too many',
+    file: 'storage/document/history.cpp',
+    before: 'ancestry.kept = std::min<std::uint64_t>(ancestry.kept + added.size(), revs_limit - 1);',
+    after: 'ancestry.kept = std::min<std::uint64_t>(ancestry.kept + added.size(), revs_limit);',
+    tests: ['^model: sequences$'],
+  },
+  {
+    name: 'a history that is replaced leaves its old blocks',
+    file: 'storage/document/history.cpp',
+    before: 'if (std::ranges::find(stored.rows, key, &Rows::value_type::first) != stored.rows.end()) continue;',
+    after: 'if (!stored.rows.empty() || key.empty()) continue;',
+    tests: ['^storage:.*histor', '^model: sequences$'],
+  },
+  {
+    name: 'two chunks of a feed that are merged lose the second one',
+    file: 'storage/document/logical_rows.cpp',
+    before: 'append_to(neighbour->sequences, chunk.sequences);',
+    after: 'append_to(neighbour->sequences, {});',
+    tests: ['^storage:.*logical', '^crash: killing$'],
+  },
+  {
+    name: 'dropping tombstones does not raise the floor of the feed',
+    file: 'storage/partition/document_edit.cpp',
+    before: 'counters_.dropped_through = std::max(counters_.dropped_through, tombstone.sequence);',
+    after: 'counters_.dropped_through = std::max<Sequence>(counters_.dropped_through, 0);',
+    tests: ['^crash: killing$', '^model: sequences$'],
+  },
+  {
+    name: 'young tombstones are dropped with the old ones',
+    file: 'storage/partition/old_tombstones.cpp',
+    before: 'if (time_s >= walk.before_s) {',
+    after: 'if (time_s > walk.now_s) {',
+    tests: ['^storage:.*tombstone', '^query:.*tombstones'],
+  },
+  {
+    name: 'a split does not hear of tombstones that are dropped behind its copy',
+    file: 'storage/partition/physical_partition.cpp',
+    before: 'for (const Tombstone& tombstone : *dropped) unfed->add_document(tombstone.id);',
+    after: 'for (const Tombstone& tombstone : *dropped) static_cast<void>(tombstone.id);',
+    tests: ['^partitioning:tombstones'],
+  },
+  {
+    name: 'rows of format 1 are taken for rewritten after the first step without any',
+    file: 'storage/partition/physical_partition.cpp',
+    before: 'const bool is_end = !rows.has_value();',
+    after: 'const bool is_end = !rows.has_value() || rows->keys.empty();',
+    tests: ['^storage:.*format 1', '^integration: format_upgrade$'],
+  },
+  {
+    name: 'packed bodies have no checksum',
+    file: 'storage/body/stored_body.cpp',
+    before: 'ZSTD_c_checksumFlag, 1',
+    after: 'ZSTD_c_checksumFlag, 0',
+    tests: ['^storage:.*(body|bodies)'],
+  },
+  {
+    name: 'the size that a packed body states is believed',
+    file: 'storage/body/stored_body.cpp',
+    before: 'if (size / block_json_bytes_max > reader.rest().size() / block_bytes_min) return damaged_body();',
+    after: '',
+    tests: ['^storage:.*(body|bodies)', '^fuzz: document_record$'],
+  },
+];
