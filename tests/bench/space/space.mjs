@@ -4,7 +4,8 @@
 //   … space.mjs ttl                 the same, but the documents expire instead of being deleted
 //   … space.mjs histories [--documents 200] [--lengths 100,1000,5000]
 //   … space.mjs replaced            updates with and without keeping replaced revisions, in turns
-//   … space.mjs steady [--documents 20000] [--edits 1000000]   updates, deletions and insertions in equal shares
+//   … space.mjs steady [--documents 20000] [--edits 1000000] [--retention 0]   updates, deletions and insertions in equal
+//                                   shares; --retention: seconds after which tombstones are dropped, 0: never
 //   … space.mjs latency [--documents 100000] [--seconds 10] [--clients 8]   PUT with and without compactions, in turns
 //   … space.mjs indexes [--documents 10000]   files of a view, a search index and a global index after deletions
 //   … space.mjs bodies [--documents 20000] [--bytes 2048]   documents with and without storage.compression, in turns
@@ -135,6 +136,8 @@ async function steady(server) {
   const documents = number('documents', 20_000);
   const edits = number('edits');
   expectStatus(await server.put('/steady'), 201);
+  const retention = number('retention', 0);
+  if (retention > 0) expectStatus(await server.put('/steady/_properties', { tombstone_retention: retention }), 200);
   const text = () => 'x'.repeat(100 + Math.floor(Math.random() * 400));
   let live = [];
   for (let i = 0; i < documents; i += 1000) {
