@@ -10,10 +10,10 @@ export const mutants = [
     tests: ['^storage:.*compact', '^crash: killing$', '^consistency: histories$'],
   },
   {
-    name: 'a compaction forgets rows that are erased while it copies, and does not count',
+    name: 'a compaction forgets rows that are erased while it copies',
     file: 'storage/lmdb/store_compaction.cpp',
     before: 'OCTAVO_TRY_VOID(transaction.erase(tree, row.key));',
-    after: 'rows_expected_.fetch_add(0);',
+    after: '',
     tests: ['^storage:.*compact', '^crash: killing$'],
   },
   {
