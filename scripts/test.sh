@@ -59,6 +59,7 @@ step 'tests' ctest --test-dir "$all" --output-on-failure --no-tests=error --para
   --output-junit "$report/tests.xml" "$@" | tee "$report/ctest.log" || status=$?
 
 node "$root/tests/minutes.mjs" "$report" "$root/tests/minutes.json" || true
-# ctest's own summary once more, as the last lines.
+# What the failed tests printed, and ctest's own summary once more, as the last lines.
+[[ $status == 0 ]] || node "$root/tests/failures.mjs" "$report/tests.xml" || true
 sed -n '/^[0-9]*% tests passed/,$p' "$report/ctest.log" | grep -v '^$' || true
 exit "$status"
