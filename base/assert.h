@@ -6,8 +6,8 @@
 namespace octavo {
 
 /// Says on stderr which assertion failed, and ends the process with SIGABRT. Allocates nothing.
-/// The builtins stand for __FILE__ and __LINE__, which would make the preprocessed source depend on the folder of the
-/// checkout: the compiler cache could not serve another one.
+/// `file` and `line` are those of the call, as the builtins are evaluated there. The path is relative to the project's
+/// folder (cmake/compiler.cmake).
 [[noreturn, gnu::cold, gnu::noinline]] inline void assertion_failed(const char* condition,
                                                                     const char* file = __builtin_FILE(),
                                                                     int line = __builtin_LINE()) noexcept {

@@ -177,52 +177,47 @@ Expected<void> StoreCompaction::copy() {
     OCTAVO_TRY_VOID(check_stopped());
     const bool busy = is_busy();
     const auto begun = Clock::now();
-    const std::uint64_t copied_before = bytes_copied_;
     OCTAVO_TRY_VOID(apply_log());
-    OCTAVO_TRY(const bool has_more, copy_slice(slice_bytes(busy)));
+    OCTAVO_TRY(const Slice slice, copy_slice(slice_bytes(busy)));
     if (bytes_unsynced_ >= (busy ? sync_bytes_busy : sync_bytes)) OCTAVO_TRY_VOID(sync_draft());
-    if (!has_more) {
+    if (!slice.has_more) {
       ++tree_;
       last_key_.clear();
     }
-    OCTAVO_TRY_VOID(rest(pace.after_step(begun, bytes_copied_ - copied_before, busy)));
+    OCTAVO_TRY_VOID(rest(pace.after_step(begun, slice.bytes, busy)));
   }
   return {};
 }
 
-// False: the tree is complete.
-Expected<bool> StoreCompaction::copy_slice(std::size_t bytes_max) {
+Expected<StoreCompaction::Slice> StoreCompaction::copy_slice(std::size_t bytes_max) {
   OCTAVO_TRY(const ReadTransaction snapshot, store_.read());
   std::string_view last;  // lives as long as the snapshot
   std::uint64_t rows = 0;
-  std::size_t bytes = 0;
-  bool has_more = false;
+  Slice slice;
   // Runs again if the draft's map has to grow.
   const auto append_rows = [&](WriteTransaction& transaction) -> Expected<void> {
     rows = 0;
-    bytes = 0;
-    has_more = false;
+    slice = {};
     Cursor cursor(snapshot, store_.tree(tree_));
     auto row = cursor.seek(last_key_);
     if (row && row->key == last_key_) row = cursor.next();
     for (; row; row = cursor.next()) {
-      if (bytes >= bytes_max) {
-        has_more = true;
+      if (slice.bytes >= bytes_max) {
+        slice.has_more = true;
         return {};
       }
       OCTAVO_TRY_VOID(transaction.append(draft_->tree(tree_), row->key, row->value));
       last = row->key;
-      bytes += row->key.size() + row->value.size();
+      slice.bytes += row->key.size() + row->value.size();
       ++rows;
     }
     return {};
   };
   OCTAVO_TRY_VOID(draft_->write(bytes_max, append_rows));
   if (rows > 0) last_key_ = last;
-  bytes_unsynced_ += bytes;
-  bytes_copied_ += bytes;
+  bytes_unsynced_ += slice.bytes;
   rows_copied_.fetch_add(rows, std::memory_order_relaxed);
-  return has_more;
+  return slice;
 }
 
 // Only what waits now: with steady writes there would be no end.

@@ -66,7 +66,11 @@ class StoreCompaction {
   Expected<void> check_stopped() const;
   Expected<void> check_log() const;
   Expected<void> copy();
-  Expected<bool> copy_slice(std::size_t bytes_max);
+  struct Slice {
+    std::size_t bytes = 0;  ///< copied
+    bool has_more = false;  ///< false: the tree is complete
+  };
+  Expected<Slice> copy_slice(std::size_t bytes_max);
   bool is_busy() const;
   std::size_t slice_bytes(bool busy) const;
   Expected<void> rest(std::chrono::steady_clock::time_point until);
@@ -88,7 +92,6 @@ class StoreCompaction {
   std::size_t tree_ = 0;
   std::string last_key_;
   std::size_t bytes_unsynced_ = 0;
-  std::uint64_t bytes_copied_ = 0;
   int old_file_ = -1;  ///< keeps the pages of the replaced file until writes go on: freeing them takes a while
   std::atomic<Stage> stage_{Stage::copying};
   std::atomic<std::uint64_t> rows_copied_{0};

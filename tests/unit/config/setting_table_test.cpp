@@ -1,6 +1,5 @@
 #include "config/setting_table.h"
 
-#include <cstdlib>
 #include <limits>
 #include <set>
 
@@ -8,6 +7,7 @@
 
 #include "config/load.h"
 #include "config/print.h"
+#include "support/test_files.h"
 #include "unit/config/temporary_file.h"
 
 using namespace octavo::config;
@@ -131,10 +131,7 @@ TEST_CASE("the printed configuration masks secrets") {
 }
 
 TEST_CASE("the documentation of settings is what the code generates") {
-  const char* tests = std::getenv("OCTAVO_TEST_FILES");
-  INFO("OCTAVO_TEST_FILES is the folder `tests` of the project: ctest sets it");
-  REQUIRE(tests != nullptr);
-  const auto page = std::filesystem::path(tests) / "../docs/configuration.md";
+  const auto page = octavo::tests::files() / "../docs/configuration.md";
   INFO("to renew it: octavo config-table > docs/configuration.md");
   const bool is_current = read_whole_file(page) == configuration_page();  // a bool: the page is too long to print
   CHECK(is_current);

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
+
+#include "support/test_files.h"
 
 using namespace octavo;
 using namespace octavo::query;
@@ -68,10 +68,7 @@ struct Oracle {
   std::vector<Row> rows;
 
   Oracle() {
-    const char* tests = std::getenv("OCTAVO_TEST_FILES");
-    INFO("OCTAVO_TEST_FILES is the folder `tests` of the project: ctest sets it");
-    REQUIRE(tests != nullptr);
-    std::ifstream file(std::filesystem::path(tests) / "unit/query/selector/regex_oracle.txt");
+    std::ifstream file(octavo::tests::files() / "unit/query/selector/regex_oracle.txt");
     REQUIRE(file);
     for (std::string line; std::getline(file, line);) {
       const std::size_t tab = line.find('\t');
