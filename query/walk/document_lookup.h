@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 #include "base/assert.h"
 #include "partitioning/database.h"
+#include "query/walk/index_reader.h"
 
 namespace octavo::query {
 
@@ -19,31 +21,24 @@ class DocumentLookup {
     const storage::Snapshot* snapshot = nullptr;
   };
 
-  /// `shared`: the snapshot that the entries were read from, when the documents are in the same physical partition; it
-  /// must outlive the lookup. Null: takes a snapshot of each physical partition when it first has a document of it to
-  /// find.
-  DocumentLookup(const partitioning::Database& database, const storage::Snapshot* shared)
-      : database_(database), map_(database.partition_map()) {
-    if (shared) {
-      shared_.emplace(OpenPartition{.snapshot = shared, .owned = {}, .cursor = shared->documents()});
-    } else {
-      partitions_.resize(map_.partition_id_end());
-    }
-  }
+  /// Documents of a local index are read in the snapshots that `entries` reads, so that they are as their entries say;
+  /// those of a global index in snapshots taken when the first document of their physical partition is looked for.
+  /// `entries` must outlive the lookup.
+  DocumentLookup(const partitioning::Database& database, const IndexReader& entries)
+      : database_(database),
+        map_(database.partition_map()),
+        entries_(entries),
+        partitions_(has_documents(entries) ? entries.place_count() : map_.partition_id_end()) {}
 
-  /// Errors: those of the storage; corrupted.
+  /// The document of the last entry that `entries` returned. Errors: those of the storage; corrupted.
   Expected<Found> find(std::string_view id) {
-    if (shared_) return find_at(*shared_, id);
-    const std::size_t partition_id = database_.locate_document(map_, id);
-    OCTAVO_ASSERT(partition_id < partitions_.size());
-    auto& partition = partitions_[partition_id];
-    if (!partition) {
-      OCTAVO_TRY(auto taken, database_.snapshot(partition_id));
-      auto cursor = taken.documents();
-      partition.emplace(OpenPartition{.snapshot = nullptr, .owned = std::move(taken), .cursor = std::move(cursor)});
-      partition->snapshot = &*partition->owned;
-    }
-    return find_at(*partition, id);
+    const storage::Snapshot* shared = entries_.documents(entries_.place());
+    const std::size_t slot = shared ? entries_.place() : database_.locate_document(map_, id);
+    OCTAVO_ASSERT(slot < partitions_.size());
+    auto& partition = partitions_[slot];
+    if (!partition) OCTAVO_TRY_VOID(open(partition, slot, shared));
+    OCTAVO_TRY(auto document, partition->cursor.find(id));
+    return Found{.document = std::move(document), .snapshot = partition->snapshot};
   }
 
  private:
@@ -53,15 +48,25 @@ class DocumentLookup {
     storage::Snapshot::DocumentCursor cursor;  ///< declared after the snapshot, so destroyed before it
   };
 
-  static Expected<Found> find_at(OpenPartition& partition, std::string_view id) {
-    OCTAVO_TRY(auto document, partition.cursor.find(id));
-    return Found{.document = std::move(document), .snapshot = partition.snapshot};
+  static bool has_documents(const IndexReader& entries) { return entries.place_count() > 0 && entries.documents(0); }
+
+  Expected<void> open(std::optional<OpenPartition>& partition, std::size_t partition_id,
+                      const storage::Snapshot* shared) {
+    if (shared) {
+      partition.emplace(OpenPartition{.snapshot = shared, .owned = {}, .cursor = shared->documents()});
+      return {};
+    }
+    OCTAVO_TRY(auto taken, database_.snapshot(partition_id));
+    auto cursor = taken.documents();
+    partition.emplace(OpenPartition{.snapshot = nullptr, .owned = std::move(taken), .cursor = std::move(cursor)});
+    partition->snapshot = &*partition->owned;
+    return {};
   }
 
   const partitioning::Database& database_;
   const partitioning::PartitionMap& map_;
-  std::optional<OpenPartition> shared_;
-  std::vector<std::optional<OpenPartition>> partitions_;
+  const IndexReader& entries_;
+  std::vector<std::optional<OpenPartition>> partitions_;  ///< by place of the entries, or by partition id
 };
 
 }  // namespace octavo::query

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/assert.h"
 #include "partitioning/database.h"
 #include "query/index/catalog/index_catalog.h"
 #include "storage/lmdb/long_key_tree.h"
@@ -54,15 +55,19 @@ class IndexReader {
   /// Whether entries of other logical partitions are among the query's (see beyond_others).
   bool has_others() const { return !among_others_.empty(); }
 
-  /// The documents as of the entries, if these are all in one physical partition; otherwise nullptr.
-  const storage::Snapshot* documents() const {
-    return sources_.size() == 1 && sources_[0]->snapshot ? &*sources_[0]->snapshot : nullptr;
+  /// Where entries are read: in one place if the index is global, and otherwise in each physical partition.
+  std::size_t place_count() const { return sources_.size(); }
+  /// The place of the last returned entry.
+  std::size_t place() const { return current_; }
+  /// The documents as of the entries of a place; nullptr if the index is global, whose entries follow the documents.
+  const storage::Snapshot* documents(std::size_t place) const {
+    OCTAVO_ASSERT(place < sources_.size());
+    const auto& snapshot = sources_[place]->snapshot;
+    return snapshot ? &*snapshot : nullptr;
   }
-  /// A document whose last change is not later than this has exactly the entries that are read here, if it is read
-  /// after the reader was opened.
-  storage::Sequence exact_through() const {
-    return documents() ? std::numeric_limits<storage::Sequence>::max() : exact_through_;
-  }
+  /// A document whose last change is not later than this has exactly the entries that are read here, if it is read in
+  /// documents(place()), or else after the reader was opened.
+  storage::Sequence exact_through() const { return exact_through_; }
 
  private:
   struct Source {
@@ -82,7 +87,7 @@ class IndexReader {
   std::optional<storage::KeyValue> choose(bool down);
 
   std::vector<std::unique_ptr<Source>> sources_;
-  storage::Sequence exact_through_ = 0;
+  storage::Sequence exact_through_ = std::numeric_limits<storage::Sequence>::max();
   std::size_t current_ = 0;
   std::string among_others_;  ///< prefix of the query's ids, if others' entries are among them
   std::string sought_;

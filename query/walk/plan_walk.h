@@ -174,7 +174,7 @@ class PlanWalk {
     const QueryScope& scope = slice.scope;
     OCTAVO_TRY(IndexReader reader,
                IndexReader::open(slice.database, *current.index, {scope.partition_key, partition_id_read(scope)}));
-    DocumentLookup documents(slice.database, reader.documents());
+    DocumentLookup documents(slice.database, reader);
     if (!filter_) filter_.emplace(current);
     std::optional<Leap> leap;
     if (!current.leaps.empty()) {
@@ -209,7 +209,7 @@ class PlanWalk {
     if (!wanted) return Flow::next;
     OCTAVO_TRY(const auto found, documents.find(row->document_id()));
     if (!found.document || found.document->deleted) return Flow::next;
-    // A document that changed after the entries were read may not match any more.
+    // A document that changed after the entries of a global index were read may not match any more.
     const bool recheck = current.recheck || found.document->sequence > reader.exact_through();
     return consumer.take_document({.document = *found.document,
                                    .snapshot = found.snapshot,
