@@ -281,11 +281,21 @@ export class Client {
 
   /// What a complete list of documents says of each of `ids`: those not in it are `otherwise`.
   compare(ids, docs, otherwise) {
-    const found = new Map(docs.map((doc) => [doc._id, doc]));
-    if (found.size !== docs.length) this.history.complain(`client ${this.number}: a document is twice in one result: ${docs.map((doc) => doc._id)}`);
-    const sees = ids.map((id) => (found.has(id) ? this.seeDocument(found.get(id)) : { id, ...otherwise }));
-    for (const id of found.keys()) if (!ids.includes(id)) this.history.complain(`client ${this.number}: ${id} does not belong into the result`);
-    return sees;
+    const found = this.found(ids, docs, (doc) => doc._id);
+    return ids.map((id) => (found.has(id) ? this.seeDocument(found.get(id)) : { id, ...otherwise }));
+  }
+  /// What a list in an order that writes change says of the documents in it. It may be read in several slices: a document
+  /// that is written in the meantime stands at both its places then, in two revisions, or at neither.
+  compareMoving(ids, docs) {
+    return [...this.found(ids, docs, (doc) => `${doc._id} ${doc._rev}`).values()].map((doc) => this.seeDocument(doc));
+  }
+  found(ids, docs, keyOf) {
+    const found = new Map(docs.map((doc) => [keyOf(doc), doc]));
+    if (found.size !== docs.length) {
+      this.history.complain(`client ${this.number}: a document is twice in one result: ${docs.map((doc) => `${doc._id} ${doc._rev} ${doc.tag}`)}`);
+    }
+    for (const { _id: id } of docs) if (!ids.includes(id)) this.history.complain(`client ${this.number}: ${id} does not belong into the result`);
+    return found;
   }
   async listPartition() {
     const partition = this.random.pick(this.shape.partitions);

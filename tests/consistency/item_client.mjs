@@ -205,7 +205,11 @@ export class ItemClient extends Client {
     const reply = await this.askSigned('POST', `${this.shape.containerPath}/docs`, body, { partition, headers: QUERY });
     if (this.useless(reply)) return;
     const items = reply.body.Documents;
-    if (order !== '') this.checkOrder(items.map(({ tag }) => tag), order.endsWith('DESC'));
+    if (order !== '') {
+      this.checkOrder(items.map(({ tag }) => tag), order.endsWith('DESC'));
+      this.recordEach('sorted query', reply, this.compareMoving(ids, this.asDocuments(items)));
+      return;
+    }
     const sees = this.compare(ids, this.asDocuments(items), { unlike: { hot: 1, n } });
     if (partition === undefined) this.recordEach('query', reply, sees);
     else this.recordTogether('partition query', reply, sees);

@@ -44,8 +44,9 @@ const deadline = options.minutes ? Date.now() + Number(options.minutes) * 60_000
 const count = options.minutes ? Infinity : Number(options.histories);
 const totals = {};
 const problems = [];
-// The throughput of a container makes its physical partitions here, and is not to hold the clients up.
-const server = await Server.start({ args: ['--database-enforce-throughput=false'] });
+// The throughput of a container makes its physical partitions here, and is not to hold the clients up. With sanitizers,
+// the connection that prepares a run waits for minutes until it reads the final states.
+const server = await Server.start({ args: ['--database-enforce-throughput=false', '--http-idle-timeout=10m'] });
 watch(server);
 const relaunch = server.relaunch.bind(server);
 server.relaunch = async () => {

@@ -26,7 +26,7 @@ export class PartitionSplits {
       const db = decodeURIComponent(this.shape.path.slice(1));
       // Refused: that range is being split, or was, meanwhile.
       const reply = await connection.send('POST', '/_reshard/jobs', { type: 'split', db, range: this.random.pick(ranges) });
-      if (reply.status !== undefined && ![201, 400].includes(reply.status)) this.history.complain(`a split was answered ${reply.status}: ${reply.text}`);
+      if (reply.status !== undefined && ![201, 400, 404].includes(reply.status)) this.history.complain(`a split was answered ${reply.status}: ${reply.text}`);
     }
     connection.close();
   }
