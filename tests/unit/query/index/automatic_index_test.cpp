@@ -14,6 +14,7 @@
 #include "query/database/index_check.h"
 #include "query/index/automatic_rows.h"
 #include "support/patience.h"
+#include "support/rounds.h"
 
 using namespace octavo;
 using namespace octavo::query;
@@ -285,7 +286,7 @@ TEST_CASE("SQL over an automatic index gives what a scan gives") {
   for (int round = 0; round < 4; ++round) {
     edit_both(indexed, plain, words, 350, 3, round == 0 ? 20 : 120);
     indexed.wait_for_automatic_index();
-    for (int i = 0; i < 120; ++i) {
+    for (std::size_t i = 0; i < octavo::tests::rounds(120); ++i) {
       sql::SqlScope scope;
       if (words.below(2) == 0) scope.partition_key = "p" + std::to_string(words.below(4));
       const std::string where = " WHERE " + words.sql_condition();
@@ -306,7 +307,7 @@ TEST_CASE("SQL over an automatic index gives what a scan gives") {
     }
     CHECK(indexed.index_problems() == std::vector<std::string>{});
   }
-  CHECK(by_index > 100);
+  CHECK(by_index > octavo::tests::rounds(100));
 }
 
 TEST_CASE("an order by two properties is that of a composite index") {
@@ -505,7 +506,7 @@ TEST_CASE("_find over an automatic index gives what a scan gives") {
   edit_both(indexed, plain, words, 900, 3, 150);
   indexed.indexes().catalog().value();
   indexed.wait_for_automatic_index();
-  for (int i = 0; i < 300; ++i) {
+  for (std::size_t i = 0; i < octavo::tests::rounds(300); ++i) {
     const std::string partition = words.below(2) == 0 ? "" : "p" + std::to_string(words.below(4));
     const std::string selector = words.selector();
     CAPTURE(selector, partition);
@@ -523,7 +524,7 @@ TEST_CASE("_find over an automatic index gives what a scan gives") {
     const std::string request = R"({"limit":1000,"fields":["n"],"sort":[{"n":"desc"}],"selector":)" + selector + "}";
     REQUIRE(indexed.find(request, partition).at("docs") == plain.find(request, partition).at("docs"));
   }
-  CHECK(by_index > 100);
+  CHECK(by_index > octavo::tests::rounds(100));
   CHECK(indexed.index_problems() == std::vector<std::string>{});
 }
 
