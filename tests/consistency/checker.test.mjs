@@ -145,6 +145,11 @@ describe('documents: planted faults', () => {
   test('a query that does not find what was acknowledged before', () => {
     bad(new Script().write([1, 2], 'a', null, rev(1), { n: 1 }).read([3, 4], { id: 'a', unlike: { n: 1 } }).end('a', [rev(1)]), /does not fit/);
   });
+  test('a sorted query that leaves out what was there and was not being written', () => {
+    const query = { id: 'a', unlike: { n: 1 }, moves: true };
+    bad(new Script().write([1, 2], 'a', null, rev(1), { n: 1 }).read([3, 4], query).end('a', [rev(1)]), /does not fit/);
+    good(new Script().write([1, 2], 'a', null, rev(1), { n: 1 }).read([3, 6], query).write([4, 5], 'a', rev(1), rev(2), { n: 1 }).end('a', [rev(1), rev(2)]));
+  });
   test('a feed read from the beginning that leaves out what was there', () => {
     bad(new Script().write([1, 2], 'a', null, rev(1)).read([3, 4], { id: 'a', unlisted: true }).end('a', [rev(1)]), /does not fit/);
     good(new Script().write([1, 2], 'a', null, rev(1)).read([3, 6], { id: 'a', unlisted: true }).write([4, 5], 'a', rev(1), rev(2)).end('a', [rev(1), rev(2)]));

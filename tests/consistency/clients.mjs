@@ -279,23 +279,16 @@ export class Client {
 
   // --- reads of many documents ---
 
-  /// What a complete list of documents says of each of `ids`: those not in it are `otherwise`.
+  /// What a complete list of documents says of each of `ids`: those not in it are `otherwise`. If that says that they
+  /// move, the list may have a document that is written meanwhile at both its places, in two revisions.
   compare(ids, docs, otherwise) {
-    const found = this.found(ids, docs, (doc) => doc._id);
-    return ids.map((id) => (found.has(id) ? this.seeDocument(found.get(id)) : { id, ...otherwise }));
-  }
-  /// What a list in an order that writes change says of the documents in it. It may be read in several slices: a document
-  /// that is written in the meantime stands at both its places then, in two revisions, or at neither.
-  compareMoving(ids, docs) {
-    return [...this.found(ids, docs, (doc) => `${doc._id} ${doc._rev}`).values()].map((doc) => this.seeDocument(doc));
-  }
-  found(ids, docs, keyOf) {
-    const found = new Map(docs.map((doc) => [keyOf(doc), doc]));
-    if (found.size !== docs.length) {
+    const keyOf = (doc) => (otherwise.moves ? `${doc._id} ${doc._rev}` : doc._id);
+    if (new Set(docs.map(keyOf)).size !== docs.length) {
       this.history.complain(`client ${this.number}: a document is twice in one result: ${docs.map((doc) => `${doc._id} ${doc._rev} ${doc.tag}`)}`);
     }
-    for (const { _id: id } of docs) if (!ids.includes(id)) this.history.complain(`client ${this.number}: ${id} does not belong into the result`);
-    return found;
+    const found = new Set(docs.map((doc) => doc._id));
+    for (const id of found) if (!ids.includes(id)) this.history.complain(`client ${this.number}: ${id} does not belong into the result`);
+    return [...docs.map((doc) => this.seeDocument(doc)), ...ids.filter((id) => !found.has(id)).map((id) => ({ id, ...otherwise }))];
   }
   async listPartition() {
     const partition = this.random.pick(this.shape.partitions);

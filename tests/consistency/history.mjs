@@ -20,7 +20,8 @@
 //                | { id, notRev } | { id, like: { field: value, … } } | { id, unlike: { … } } | { id, unlisted }
 //     of the one state in which the document was at the operation's moment: this revision; never written; deleted;
 //     one of both; neither; any but this revision; there with these values in these fields; gone or with another value in
-//     one of them; in no row of a feed: never written, or just being written
+//     one of them; in no row of a feed: never written, or just being written. `moves`, beside `unlike`: in no row of a
+//     sorted query, whose rows move while their documents are written
 //   follower := { name, scope, from, rows: [row], passes: [{ at, seq }] }
 //     scope    { partition } | { partitions } | { ids } | { anyOf: [{ field: value, … }] } | {}: what it asked for. `items`: no design
 //              documents. `live`: nothing of deletions. `every`: each revision, not the newest alone

@@ -205,13 +205,11 @@ export class ItemClient extends Client {
     const reply = await this.askSigned('POST', `${this.shape.containerPath}/docs`, body, { partition, headers: QUERY });
     if (this.useless(reply)) return;
     const items = reply.body.Documents;
-    if (order !== '') {
-      this.checkOrder(items.map(({ tag }) => tag), order.endsWith('DESC'));
-      this.recordEach('sorted query', reply, this.compareMoving(ids, this.asDocuments(items)));
-      return;
-    }
-    const sees = this.compare(ids, this.asDocuments(items), { unlike: { hot: 1, n } });
-    if (partition === undefined) this.recordEach('query', reply, sees);
+    // A sorted query may be read in several slices, between which clients change the values that it is sorted by.
+    const sorted = order !== '';
+    if (sorted) this.checkOrder(items.map(({ tag }) => tag), order.endsWith('DESC'));
+    const sees = this.compare(ids, this.asDocuments(items), { unlike: { hot: 1, n }, ...(sorted ? { moves: true } : {}) });
+    if (partition === undefined || sorted) this.recordEach('query', reply, sees);
     else this.recordTogether('partition query', reply, sees);
   }
   checkOrder(tags, descending) {

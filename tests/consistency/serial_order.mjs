@@ -90,8 +90,8 @@ class Windows {
       const chain = this.chains.get(seen.id);
       const states = chain?.states ?? [{ index: 0, rev: null, gone: true }];
       const [first, last] = this.between(seen.id, operation.begin, operation.end);
-      // A row of a feed moves while its document is written; without a write it stands where it was.
-      if (seen.unlisted && first < last) continue;
+      // A row of a feed or of a sorted query moves while its document is written; without a write it stands where it was.
+      if ((seen.unlisted || seen.moves) && first < last) continue;
       const allowed = [];
       for (let index = first; index <= last; ++index) if (fits(seen, states[index])) allowed.push(index);
       if (allowed.length === 0) problems.push(contradiction(operation, seen, states, first, last));
