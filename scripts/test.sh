@@ -14,7 +14,7 @@
 # runs all of it here, too.
 #
 # Before the summary stands a table of the minutes of each step; one that took a quarter longer than in
-# tests/minutes.json is named.
+# tests/minutes.json is named. After it stand the last lines that each failed test printed.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 

@@ -9,6 +9,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { dosedGroups } from './dose.mjs';
+import { testsOf } from './test_report.mjs';
 
 const [folder, recordFile, update] = process.argv.slice(2);
 const seconds = new Map();
@@ -19,12 +20,9 @@ for (const line of fs.readFileSync(path.join(folder, 'steps.tsv'), 'utf8').trim(
 
 // `asan: crash: killing` belongs to `asan: crash`, `storage: a key …` to `storage`.
 const groupOf = (test) => /^((asan|thread): )?[a-z ]+/.exec(test)?.[0].trim() ?? test;
-const junit = path.join(folder, 'tests.xml');
-if (fs.existsSync(junit)) {
-  for (const [, name, time] of fs.readFileSync(junit, 'utf8').matchAll(/<testcase name="([^"]*)"[^>]* time="([^"]*)"/g)) {
-    const group = `  ${groupOf(name)}`;
-    seconds.set(group, (seconds.get(group) ?? 0) + Number(time));
-  }
+for (const test of testsOf(path.join(folder, 'tests.xml'))) {
+  const group = `  ${groupOf(test.name)}`;
+  seconds.set(group, (seconds.get(group) ?? 0) + test.seconds);
 }
 
 const cache = Object.fromEntries(fs.readFileSync(path.join(folder, 'ccache.tsv'), 'utf8').trim().split('\n').map((line) => line.split('\t')));
