@@ -2,11 +2,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <thread>
 
 #include <boost/asio/thread_pool.hpp>
 #include <catch2/catch.hpp>
 
+#include "support/eventually.h"
 #include "support/patience.h"
 
 using namespace octavo;
@@ -17,11 +17,7 @@ TEST_CASE("the timers of background jobs end with their owner") {
   std::atomic<int> runs{0};
   BackgroundJobs jobs(pool);
   jobs.post_after(std::chrono::milliseconds(1), [&] { ++runs; });
-  const auto deadline = std::chrono::steady_clock::now() + patiently(std::chrono::seconds(20));
-  while (runs == 0 && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  CHECK(runs == 1);
+  CHECK(octavo::tests::eventually([&] { return runs == 1; }, std::chrono::seconds(20)));
   jobs.post_after(std::chrono::hours(1), [&] { ++runs; });
   jobs.stop();
   jobs.post_after(std::chrono::hours(1), [&] { ++runs; });

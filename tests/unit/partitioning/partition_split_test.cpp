@@ -19,6 +19,7 @@
 #include "storage/partition/partition_check.h"
 #include "support/dropped_tombstones.h"
 #include "support/engine_fixture.h"
+#include "support/eventually.h"
 #include "support/patience.h"
 
 namespace octavo::partitioning {
@@ -28,12 +29,7 @@ using octavo::tests::EngineFixture;
 using octavo::tests::run_task;
 
 bool eventually(const std::function<bool()>& holds) {
-  const auto until = std::chrono::steady_clock::now() + octavo::tests::patiently(std::chrono::seconds{30});
-  while (std::chrono::steady_clock::now() < until) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds{10});
-  }
-  return holds();
+  return octavo::tests::eventually(holds, octavo::tests::patiently(std::chrono::seconds{30}));
 }
 
 struct Row {

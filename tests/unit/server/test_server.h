@@ -4,12 +4,12 @@
 #include <chrono>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "api/http/handler.h"
 #include "api/http/metrics.h"
 #include "server/listen/http_server.h"
 #include "server/process/access_log.h"
+#include "support/eventually.h"
 
 namespace octavo::server::test {
 
@@ -59,12 +59,7 @@ class TestServer {
 /// Waits for `condition`, in vain for half a minute.
 template <class Condition>
 bool eventually(Condition condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{30};
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds{5});
-  }
-  return true;
+  return octavo::tests::eventually(condition, std::chrono::seconds{30});
 }
 
 }  // namespace octavo::server::test

@@ -13,13 +13,13 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <boost/json.hpp>
 
 #include "query/follow/feed_indexes.h"
 #include "support/engine_fixture.h"
+#include "support/eventually.h"
 
 namespace octavo::query::listing {
 
@@ -237,12 +237,7 @@ class Lists {
   }
   template <class Condition>
   static bool soon(Condition condition) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > deadline) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return true;
+    return octavo::tests::eventually(condition, std::chrono::seconds(20));
   }
   static void hold(const std::string& content, bool held) {
     const std::lock_guard lock(orders().mutex);

@@ -12,6 +12,7 @@
 
 #include "storage/partition/partition_check.h"
 #include "support/engine_fixture.h"
+#include "support/eventually.h"
 #include "support/patience.h"
 
 namespace octavo::query {
@@ -43,11 +44,7 @@ struct RetainingDatabase {
   }
   std::uint64_t tombstones() const { return database->statistics().value().deleted_count; }
   bool eventually(const std::function<bool()>& holds) {
-    const auto until = std::chrono::steady_clock::now() + octavo::tests::patiently(std::chrono::seconds{30});
-    while (!holds() && std::chrono::steady_clock::now() < until) {
-      std::this_thread::sleep_for(std::chrono::milliseconds{20});
-    }
-    return holds();
+    return octavo::tests::eventually(holds, octavo::tests::patiently(std::chrono::seconds{30}));
   }
 
   EngineFixture fixture{[](partitioning::Database& opened) { return std::make_unique<RetentionExtension>(opened); }};

@@ -14,14 +14,6 @@ using namespace octavo::tests;
 
 namespace {
 
-partitioning::CreateDatabaseOptions limited_container(std::uint32_t q) {
-  partitioning::CreateDatabaseOptions options;
-  options.partitioned = true;
-  options.q = q;
-  options.definition = R"({"indexing_policy":{"includedPaths":[{"path":"/*"}]}})";
-  return options;
-}
-
 double cost_of_page(const sql::SqlStatistics& statistics) {
   return partitioning::charge_of_scan({.partitions = 0,
                                        .keys = statistics.keys_examined,
@@ -34,7 +26,7 @@ class TimedItems : public SqlFixture {
  public:
   static constexpr int count = 2'000;
 
-  explicit TimedItems(std::uint32_t q = 1) : SqlFixture(limited_container(q)) {
+  explicit TimedItems(std::uint32_t q = 1) : SqlFixture(indexed_container(q)) {
     for (int i = 0; i < count; ++i) {
       put("p" + std::to_string(i % 10) + ":" + std::to_string(10'000 + i),
           R"({"time":)" + std::to_string(i) + R"(,"block":)" + std::to_string(i / 5) + R"(,"late":)" +

@@ -48,6 +48,15 @@ inline std::string value_of(std::string_view expression) {
   return defined ? out : "undefined";
 }
 
+/// A container with an automatic index of every property.
+inline partitioning::CreateDatabaseOptions indexed_container(std::uint32_t q) {
+  partitioning::CreateDatabaseOptions options;
+  options.partitioned = true;
+  options.q = q;
+  options.definition = R"({"indexing_policy":{"includedPaths":[{"path":"/*"}]}})";
+  return options;
+}
+
 /// A database that is asked in SQL, in slices as small as a test likes.
 class SqlFixture : public FindFixture {
  public:

@@ -9,19 +9,8 @@
 using namespace octavo;
 using namespace octavo::query;
 using octavo::tests::EngineFixture;
+using octavo::tests::indexed_container;
 using octavo::tests::SqlFixture;
-
-namespace {
-
-partitioning::CreateDatabaseOptions indexed_container(std::uint32_t q) {
-  partitioning::CreateDatabaseOptions options;
-  options.partitioned = true;
-  options.q = q;
-  options.definition = R"({"indexing_policy":{"includedPaths":[{"path":"/*"}],"excludedPaths":[]}})";
-  return options;
-}
-
-}  // namespace
 
 TEST_CASE("documents found by an index of several physical partitions are as their entries say") {
   SqlFixture fixture(indexed_container(4));
