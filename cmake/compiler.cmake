@@ -8,10 +8,10 @@ set(CMAKE_UNITY_BUILD_BATCH_SIZE 24 CACHE STRING "Sources in one unity file")
 
 find_program(OCTAVO_CCACHE ccache)
 if(OCTAVO_CCACHE)
-  # Relative paths in the hash: a checkout in another folder finds what was compiled here. The two kinds of sloppiness are
-  # what ccache's manual demands for precompiled headers.
+  # Relative paths in the hash: a checkout in another folder finds what was compiled here. A header that mentions
+  # __TIME__ does not keep its sources out of the cache.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      CCACHE_SLOPPINESS=pch_defines,time_macros ${OCTAVO_CCACHE})
+      CCACHE_SLOPPINESS=time_macros ${OCTAVO_CCACHE})
 endif()
 find_program(OCTAVO_MOLD mold)
 if(OCTAVO_MOLD)

@@ -21,6 +21,15 @@ async function prepare(port) {
   client.close();
 }
 
+/// Bytes of the files of the hostile database, and ranges of it and of the honest one.
+async function sizeOf(port) {
+  const client = new Client(port);
+  const ask = async (target) => JSON.parse((await client.request(head(`GET ${target} HTTP/1.1`, 'Host: 127.0.0.1'), { timeoutMs: 60_000 })).text);
+  const [info, hostile, honest] = [await ask('/hostile'), await ask('/hostile/_shards'), await ask('/honest/_shards')];
+  client.close();
+  return { fileBytes: info.sizes.file, ranges: [hostile, honest].map(({ shards }) => Object.keys(shards).length) };
+}
+
 const literal = `${'a'.repeat(8000)}b`;
 /// Each makes the n-th request of its kind.
 export const hostileKinds = {
@@ -71,17 +80,24 @@ export async function mixed({ port, ready, seconds, together = 8, splits = true 
       connection.close();
     }
   };
+  const splitOutcomes = new Outcomes();
   const split = async () => {
     const connection = new Client(port);
     for (let round = 0; splits && round < 3 && Date.now() < end; ++round) {
       for (const database of ['hostile', 'honest']) {
-        await connection.request(jsonRequest('POST', '/_reshard/jobs', { type: 'split', db: database }), { timeoutMs: 60_000 }).catch(() => {});
+        const job = jsonRequest('POST', '/_reshard/jobs', { type: 'split', db: database });
+        splitOutcomes.add(await connection.request(job, { timeoutMs: 60_000 }).then((reply) => reply.status, (error) => error.code ?? error.message));
       }
       await new Promise((resolve) => setTimeout(resolve, (seconds * 1000) / 4));
     }
     connection.close();
   };
+  const before = await sizeOf(port);
   ready();
   await Promise.all([split(), ...Array.from({ length: together }, (_, slot) => client(slot))]);
-  return { outcomes: outcomes.counts, perKind: Object.fromEntries(Object.entries(perKind).map(([kind, { counts }]) => [kind, counts])) };
+  const after = await sizeOf(port);
+  return {
+    outcomes: outcomes.counts, perKind: Object.fromEntries(Object.entries(perKind).map(([kind, { counts }]) => [kind, counts])),
+    splits: splitOutcomes.counts, sizes: { before, after },
+  };
 }

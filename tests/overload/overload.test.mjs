@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually, expectStatus, patience } from '../integration/harness.mjs';
 import { Arena, growingMaps, patient, shortHeads } from './arena.mjs';
+import { hostileKinds } from './attacks_mixed.mjs';
 import { Client, head } from './raw_client.mjs';
 
 const MiB = 1 << 20;
@@ -165,6 +166,11 @@ test('ten kinds of hostile clients, eight at a time, delay others only briefly w
   for (const kind of ['get', 'put', 'find']) {
     assert.ok(seen.honest[kind].max < 5000 * patience, `a ${kind} took ${seen.honest[kind].max} ms: ${JSON.stringify(seen.honest)}`);
   }
+  const { perKind, splits, sizes: { before, after } } = seen;
+  for (const kind of Object.keys(hostileKinds)) assert.ok(perKind[kind], `no reply of ${kind}`);
+  assert.ok(splits[201] > 0, JSON.stringify(splits));
+  for (const n of [0, 1]) assert.ok(after.ranges[n] > before.ranges[n], JSON.stringify({ before, after }));
+  assert.ok(after.fileBytes > before.fileBytes + 16 * MiB, JSON.stringify({ before, after }));
   t.diagnostic(`honest clients: ${JSON.stringify(seen.honest)}; hostile ones: ${JSON.stringify(seen.perKind)}`);
 // Partitions that splits have made stay open, and a thread that has run functions keeps its globals.
 }, { descriptorsKept: 200, memoryKept: 192 * MiB }));
