@@ -8,7 +8,7 @@ namespace octavo::query::javascript {
 /// The limits of one call of a design function. Exceeding one ends the call with function_stopped.
 struct Limits {
   /// The limit of the thread's processor time, measured in steps of some milliseconds. Elapsed time has the same limit
-  /// for scripts, validations and update functions, because a client waits for these; for others it is ten times this.
+  /// for calls that a client waits for: scripts, validations, filters, updates. For others it is ten times this.
   std::chrono::milliseconds call_time{5'000};
   /// JavaScript's memory in one thread, shared by all functions cached there.
   std::size_t heap_bytes = 128ULL << 20;

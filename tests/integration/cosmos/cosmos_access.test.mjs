@@ -88,6 +88,23 @@ describe('access to the Cosmos DB API', () => {
     assert.equal((await ask('POST', `/${container.url}/docs`, query, { 'x-ms-documentdb-isquery': 'True', 'content-type': 'application/query+json' })).status, 200);
   });
 
+  test('a match that would take minutes ends, also for who may only read', async (t) => {
+    const keys = { key: randomBytes(64).toString('base64'), reading: randomBytes(64).toString('base64') };
+    const own = await Server.startFor(t, { env: { OCTAVO_COSMOS_KEY: keys.key, OCTAVO_COSMOS_READ_ONLY_KEY: keys.reading } });
+    const { database } = await cosmosClient(own, { key: keys.key }).databases.create({ id: 'a' });
+    const { container } = await database.containers.create({ id: 'c', partitionKey: { paths: ['/pk'] } });
+    await container.items.create({ id: 'i', pk: 'x' });
+    const headers = { 'x-ms-documentdb-isquery': 'True', 'content-type': 'application/query+json' };
+    const match = (pattern) => cosmosRequest(own, 'POST', `/${container.url}/docs`, {
+      key: keys.reading, partition: ['x'], headers,
+      body: { query: 'SELECT VALUE REGEXMATCH(@s, @p) FROM c', parameters: [{ name: '@s', value: 'a'.repeat(1_500_000) }, { name: '@p', value: pattern }] },
+    });
+    assert.equal((await match(`${'a'.repeat(8000)}b`)).body.Documents[0], false);
+    const ended = await match('(.*a){12}b?c|(.*a){12}[bd]');
+    assert.equal(ended.status, 413, ended.text);
+    assert.match(ended.body.message, /regular expression|too much/i);
+  });
+
   test('a token ends with its container; permissions of one name are one', async () => {
     const client = cosmosClient(server);
     const { database } = await client.databases.create({ id: 'ending' });

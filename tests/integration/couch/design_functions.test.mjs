@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import nano from 'nano';
+import { cosmosClient, errorOf, newContainer } from '../cosmos.mjs';
 import { credentials, expectError, expectStatus, patience, Server } from '../harness.mjs';
 
 const ids = (reply) => expectStatus(reply, 200).results.map((row) => row.id);
@@ -67,18 +68,32 @@ describe('filters of a change feed', () => {
     assert.equal(ids(await server.get(`/${many}/_changes?filter=f/tenth`)).length, 2_000);
   });
 
-  test("a filter's time also passes while others use the processor", async (t) => {
-    // The server has some hundredths of a processor: by processor time alone the filter would go on for ten times its time.
+  test("a function's time also passes while others use the processor", async (t) => {
+    // The server has some hundredths of a processor: by processor time alone a call would go on for ten times its time.
     const cpu = fs.readFileSync('/proc/self/status', 'utf8').match(/^Cpus_allowed_list:\s+(\d+)/m)[1];
     const onSameCpu = ['taskset', '-c', cpu];
     const slow = await Server.startFor(t, { args: ['--javascript-call-time', '1s'], through: [...onSameCpu, 'nice', '-n', '10'] });
     expectStatus(await slow.put('/shop'), 201);
-    expectStatus(await slow.put('/shop/_design/f', { filters: { loops: 'function(doc) { while (true) {} }' } }), 201);
+    const endless = 'function() { while (true) {} }';
+    expectStatus(await slow.put('/shop/_design/f', { filters: { loops: endless }, updates: { loops: endless } }), 201);
+    expectStatus(await slow.put('/validated'), 201);
+    expectStatus(await slow.put('/validated/_design/f', { validate_doc_update: endless }), 201);
+    const account = cosmosClient(slow);
+    const container = await newContainer(account);
+    await container.scripts.storedProcedures.create({ id: 'loops', body: endless });
     const busy = [0, 1].map(() => spawn(onSameCpu[0], [...onSameCpu.slice(1), process.execPath, '-e', 'for (;;);']));
     t.after(() => busy.forEach((program) => program.kill('SIGKILL')));
-    const begun = Date.now();
-    expectError(await slow.get('/shop/_changes?filter=f/loops'), 500, 'resource_limit', /call_time/);
-    assert.ok(Date.now() - begun < 7000 * patience, `${Date.now() - begun} ms`);
+    const calls = {
+      filter: async () => expectError(await slow.get('/shop/_changes?filter=f/loops'), 500, 'resource_limit', /call_time/),
+      update: async () => expectError(await slow.post('/shop/_design/f/_update/loops', {}), 500, 'resource_limit', /call_time/),
+      validation: async () => expectError(await slow.put('/validated/d', {}), 500, 'resource_limit', /call_time/),
+      procedure: async () => assert.equal((await errorOf(container.scripts.storedProcedure('loops').execute('x'))).code, 408),
+    };
+    for (const [what, call] of Object.entries(calls)) {
+      const begun = Date.now();
+      await call();
+      assert.ok(Date.now() - begun < 7000 * patience, `${what}: ${Date.now() - begun} ms`);
+    }
   });
 
   test('longpoll waits for a row that passes', async () => {
