@@ -54,17 +54,27 @@ Expected<FieldPath> FieldPath::parse(std::string_view text) {
 FieldLookup find_field(simdjson::dom::element root, const FieldPath& path, std::size_t first_part) {
   using Outcome = FieldLookup::Outcome;
   simdjson::dom::element value = root;
+  std::size_t passed = 0;
   const auto& parts = path.parts();
   for (std::size_t i = first_part; i < parts.size(); ++i) {
     if (simdjson::dom::object object; value.get(object) == simdjson::SUCCESS) {
-      if (object.at_key(parts[i].name).get(value) != simdjson::SUCCESS) return {Outcome::missing, {}};
+      auto member = object.begin();
+      const auto end = object.end();
+      for (; member != end && !member.key_equals(parts[i].name); ++member) ++passed;
+      if (!(member != end)) return {Outcome::missing, {}, passed};
+      value = member.value();
     } else if (simdjson::dom::array array; value.get(array) == simdjson::SUCCESS) {
-      if (!parts[i].index || array.at(*parts[i].index).get(value) != simdjson::SUCCESS) return {Outcome::bad_path, {}};
+      if (!parts[i].index) return {Outcome::bad_path, {}, passed};
+      auto item = array.begin();
+      const auto end = array.end();
+      for (std::size_t left = *parts[i].index; item != end && left > 0; ++item, --left) ++passed;
+      if (!(item != end)) return {Outcome::bad_path, {}, passed};
+      value = *item;
     } else {
-      return {Outcome::bad_path, {}};
+      return {Outcome::bad_path, {}, passed};
     }
   }
-  return {Outcome::found, value};
+  return {Outcome::found, value, passed};
 }
 
 }  // namespace octavo::query

@@ -57,12 +57,13 @@ struct FieldLookup {
   enum class Outcome : std::uint8_t { found, missing, bad_path };
   Outcome outcome = Outcome::missing;
   simdjson::dom::element value;  ///< set if found
+  std::size_t passed = 0;        ///< members and elements that the search went by: its cost
 
   explicit operator bool() const { return outcome == Outcome::found; }
 };
 
-/// Follows `path` from `root`, beginning with part number `first_part`. Linear in the members of the objects on the
-/// path.
+/// Follows `path` from `root`, beginning with part number `first_part`. Linear in the members of the objects and the
+/// elements of the arrays on the path.
 FieldLookup find_field(simdjson::dom::element root, const FieldPath& path, std::size_t first_part = 0);
 
 }  // namespace octavo::query

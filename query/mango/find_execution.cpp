@@ -118,8 +118,7 @@ Expected<ScanState> FindExecution::scan(std::size_t& rows_left) {
 
 // Ends a slice whose documents are expensive to match after about 10 ms, or after one document.
 bool FindExecution::is_enough() const {
-  constexpr std::uint64_t slice_steps = 500'000;
-  return output_.size() >= find_output_bytes_max || match_steps_ >= slice_steps;
+  return output_.size() >= find_output_bytes_max || match_steps_ >= match_steps_per_slice;
 }
 
 FindExecution::Flow FindExecution::see_entry(std::string_view key) {
@@ -144,7 +143,8 @@ Expected<FindExecution::Flow> FindExecution::take_covered(const IndexRow& row, s
     prepared_->coverings[plan_].document.append(
         text, [&](std::size_t column, const FieldPath&) { return row.field(column); });
     OCTAVO_TRY(const auto root, parser_.parse(text));
-    OCTAVO_TRY(const bool is_match, matches(branch().selector, root, row.document_id(), {}));
+    MatchBudget budget(match_steps_per_document_max);
+    OCTAVO_TRY(const bool is_match, matches(branch().selector, root, row.document_id(), {}, budget));
     if (!is_match) return Flow::next;
   }
   Result result;
@@ -173,7 +173,10 @@ Expected<FindExecution::Flow> FindExecution::take_document(const WalkedDocument&
   OCTAVO_TRY(const auto root, parser_.parse(with_conflicts.empty() ? document.body : with_conflicts));
   scratch_.clear();
   if (prepared_->reads_revision) document.revision.append_to(scratch_);
-  const auto is_match = [&](const Selector& selector) { return matches(selector, root, document.id, scratch_); };
+  MatchBudget budget(match_steps_per_document_max);  // of all branches together
+  const auto is_match = [&](const Selector& selector) {
+    return matches(selector, root, document.id, scratch_, budget);
+  };
   OCTAVO_TRY(const bool is_result, walk().is_of_branch(plan(), found.recheck, is_match));
   if (!is_result) return Flow::next;
   walk().note_result();
@@ -184,11 +187,11 @@ Expected<FindExecution::Flow> FindExecution::take_document(const WalkedDocument&
 }
 
 Expected<bool> FindExecution::matches(const Selector& selector, simdjson::dom::element root, std::string_view id,
-                                      std::string_view revision) {
-  MatchBudget budget(match_steps_per_document_max);
+                                      std::string_view revision, MatchBudget& budget) {
+  const std::uint64_t taken_before = budget.steps_taken();
   auto is_match =
       matches_within(selector, {.body = root, .id = id, .rev = revision, .deleted = false, .attachments = {}}, budget);
-  match_steps_ += budget.steps_taken();
+  match_steps_ += budget.steps_taken() - taken_before;
   return is_match;
 }
 

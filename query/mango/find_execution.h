@@ -14,6 +14,7 @@
 #include "query/json/parsed_document.h"
 #include "query/mango/aggregator.h"
 #include "query/mango/prepared_find.h"
+#include "query/selector/match_budget.h"
 #include "query/walk/plan_turns.h"
 #include "query/walk/plan_walk.h"
 
@@ -107,7 +108,7 @@ class FindExecution {
   Expected<Flow> take_covered(const IndexRow& row, std::string_view position);
   Expected<bool> was_returned(const IndexRow& row, DocumentLookup& documents);
   Expected<bool> matches(const Selector& selector, simdjson::dom::element root, std::string_view id,
-                         std::string_view revision);
+                         std::string_view revision, MatchBudget& budget);
   Expected<Flow> emit(const Result& result, std::string_view position);
   Expected<Flow> keep_for_sort(simdjson::dom::element root, const Result& result);
   bool make_sort_key(simdjson::dom::element root, const storage::DocumentView& document);

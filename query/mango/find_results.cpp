@@ -122,6 +122,7 @@ Expected<void> FindExecution::append_result(std::string& out, const Result& resu
     out += '}';
     return {};
   }
+  OCTAVO_TRY_VOID(prepared_->projection.check_cost(document.id, document.body.size()));
   prepared_->projection.append(
       out, [&](std::size_t, const FieldPath& path) { return document_text(document, path, conflicts); });
   return {};

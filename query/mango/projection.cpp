@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/json_writer.h"
 
 namespace octavo::query {
 
-Projection::Projection(const std::vector<FieldPath>& fields) {
+Projection::Projection(const std::vector<FieldPath>& fields) : fields_(fields.size()) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     std::vector<Node>* level = &nodes_;
     Node* node = nullptr;
@@ -28,6 +30,14 @@ Projection::Projection(const std::vector<FieldPath>& fields) {
       node->path = fields[i];
     }
   }
+}
+
+Expected<void> Projection::check_cost(std::string_view id, std::size_t document_bytes) const {
+  constexpr std::size_t read_bytes_max = 1ULL << 30;  // about a second
+  if (fields_ * document_bytes <= read_bytes_max) return {};
+  return fail(
+      ErrorCode::too_large,
+      fmt::format("{} `fields` take too much time for the document {}; ask for fewer, or for all of it.", fields_, id));
 }
 
 void Projection::append(std::string& out, FieldText field_text) const {

@@ -22,6 +22,10 @@ class Projection {
 
   /// True if no fields were named: documents are returned whole.
   bool whole() const { return nodes_.empty(); }
+  /// True if there are so many fields that a large document takes long.
+  bool is_costly() const { return fields_ > 16; }
+  /// Each field is looked for from the beginning of the document. Errors: too_large, if that would take seconds.
+  Expected<void> check_cost(std::string_view id, std::size_t document_bytes) const;
   /// Appends an object with the fields that exist. `field_text` gets the number of the field in the list.
   void append(std::string& out, FieldText field_text) const;
 
@@ -36,6 +40,7 @@ class Projection {
   static bool append_nodes(std::string& out, const std::vector<Node>& nodes, FieldText field_text);
 
   std::vector<Node> nodes_;
+  std::size_t fields_ = 0;
 };
 
 }  // namespace octavo::query

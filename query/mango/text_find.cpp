@@ -142,6 +142,7 @@ class TextFindRun {
                matches_within(find_.request.selector,
                               {.body = body, .id = id, .rev = revision, .deleted = false, .attachments = {}}, budget));
     if (!is_match) return false;
+    OCTAVO_TRY_VOID(projection_.check_cost(id, document->body.size()));
     text_.clear();
     begin_document(text_, document->id, document->revision, document->body);
     text_ += '}';

@@ -183,10 +183,23 @@ std::string_view type_name(TypeRank rank) {
   return {};
 }
 
-bool has_size(const SelectorNode& node, const Operand& operand) {
+/// What passing members or elements costs, of which each takes a fraction of a comparison's time.
+bool take_passed(MatchBudget& budget, std::size_t passed) {
+  constexpr std::size_t passed_per_step = 8;
+  return passed < passed_per_step || budget.take(passed / passed_per_step);
+}
+
+FieldLookup find_within(element root, const FieldPath& path, MatchBudget& budget, std::size_t first_part = 0) {
+  const FieldLookup lookup = find_field(root, path, first_part);
+  take_passed(budget, lookup.passed);
+  return lookup;
+}
+
+bool has_size(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
   if (operand.type() != TypeRank::array) return false;
   std::size_t size = 0;  // counted: simdjson's own count stops at 2^24
   for ([[maybe_unused]] const element item : json_access::array(operand.value)) ++size;
+  if (!take_passed(budget, size)) return false;
   return wide(node.argument) == static_cast<Wide>(size);  // no array has as many elements as a large integer
 }
 
@@ -225,7 +238,7 @@ bool holds(const SelectorNode& node, const Operand& operand, MatchBudget& budget
     case Operator::type:
       return view(node.argument.get_string()) == type_name(operand.type());
     case Operator::size:
-      return has_size(node, operand);
+      return has_size(node, operand, budget);
     case Operator::modulo:
       return is_congruent(node, operand, budget);
     case Operator::regex:
@@ -306,7 +319,7 @@ bool matches_value(const SelectorNode& node, const Operand& operand, MatchBudget
   return matches_tree(node, [&](const SelectorNode& comparison) {
     if (comparison.path.empty()) return matches_comparison(comparison, Found::of(operand), budget);
     if (!operand.is_element) return false;
-    return matches_comparison(comparison, Found::of(find_field(operand.value, comparison.path)), budget);
+    return matches_comparison(comparison, Found::of(find_within(operand.value, comparison.path, budget)), budget);
   });
 }
 
@@ -326,7 +339,7 @@ std::string whole_document(const SelectorSubject& subject) {
   return text;
 }
 
-Found find_in_subject(const SelectorSubject& subject, const FieldPath& path) {
+Found find_in_subject(const SelectorSubject& subject, const FieldPath& path, MatchBudget& budget) {
   using Outcome = FieldLookup::Outcome;
   const auto& first = path.parts()[0].name;
   if (first[0] == '_') {
@@ -338,10 +351,10 @@ Found find_in_subject(const SelectorSubject& subject, const FieldPath& path) {
     if (first == "_rev") return beside(Operand::of(subject.rev));
     if (first == "_deleted" && subject.deleted) return beside(Operand::of_true());
     if (first == "_attachments" && subject.attachments) {
-      return Found::of(find_field(*subject.attachments, path, 1));
+      return Found::of(find_within(*subject.attachments, path, budget, 1));
     }
   }
-  return Found::of(find_field(subject.body, path));
+  return Found::of(find_within(subject.body, path, budget));
 }
 
 }  // namespace
@@ -351,7 +364,7 @@ namespace {
 bool is_match(const Selector& selector, const SelectorSubject& subject, MatchBudget& budget) {
   return matches_tree(selector.root(), [&](const SelectorNode& comparison) {
     if (!comparison.path.empty()) {
-      return matches_comparison(comparison, find_in_subject(subject, comparison.path), budget);
+      return matches_comparison(comparison, find_in_subject(subject, comparison.path, budget), budget);
     }
     DocumentParser parser;
     const auto document = parser.parse(whole_document(subject));
@@ -372,9 +385,12 @@ Expected<bool> matches_within(const Selector& selector, const SelectorSubject& s
 
 bool cost_grows_with_document(const Selector& selector) {
   constexpr std::size_t short_list_max = 16;
-  const auto grows = [](const auto& self, const SelectorNode& node) -> bool {
+  std::size_t lookups = 0;
+  const auto grows = [&lookups](const auto& self, const SelectorNode& node) -> bool {
     if (node.kind == SelectorNode::Kind::comparison) {
+      if (++lookups > short_list_max) return true;
       switch (node.op) {
+        case Operator::size:
         case Operator::regex:
         case Operator::all:
         case Operator::element_match:

@@ -12,8 +12,9 @@
 
 namespace octavo::query {
 
-/// Limits the work for one document: thousands of conditions on each of a million elements would take minutes. One step
-/// is one comparison of a value, about 20 ns. Not thread-safe.
+/// Limits the work for one document: thousands of conditions on each of a million elements would take minutes, and so
+/// would thousands of fields that are looked up among a million members. One step is one comparison of a value, about
+/// 20 ns. Not thread-safe.
 class MatchBudget {
  public:
   /// Unlimited.
@@ -52,11 +53,14 @@ class MatchBudget {
 /// About 400 ms.
 inline constexpr std::uint64_t match_steps_per_document_max = 20'000'000;
 
+/// About 10 ms: after these a slice of a query or feed ends, so that others get their turn.
+inline constexpr std::uint64_t match_steps_per_slice = 500'000;
+
 /// Selector::matches within a budget. Errors: too_large, with the document's id, once the budget is used up.
 Expected<bool> matches_within(const Selector& selector, const SelectorSubject& subject, MatchBudget& budget);
 
-/// True if the selector has conditions whose cost grows with the document: on elements of arrays, or regular
-/// expressions. Other conditions test only as many values as they name. Linear in the selector.
+/// True if the selector has conditions whose cost grows with the document: on elements of arrays, regular expressions,
+/// or many conditions, each of which passes the members of an object to find its value. Linear in the selector.
 bool cost_grows_with_document(const Selector& selector);
 
 }  // namespace octavo::query

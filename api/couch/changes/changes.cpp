@@ -39,7 +39,7 @@ class FollowedChanges final : public FollowedFeed {
     constexpr std::size_t documents_tested = 32;
     auto budget = ScanBudget::inline_slice();
     if (feed_.tests_documents()) budget.rows_max = documents_tested;
-    if (!on_worker && !feed_.runs_functions()) co_return to_step(feed_.advance(out, budget));
+    if (!on_worker && !feed_.runs_functions() && !feed_.tests_costly()) co_return to_step(feed_.advance(out, budget));
     auto work = [this, &out] { return feed_.advance(out, ScanBudget::worker_slice()); };
     auto& engine = feed_.database().engine();
     if (feed_.runs_functions()) co_return to_step(co_await engine.workers().run_function(std::move(work)));

@@ -6,6 +6,7 @@
 #include "api/models/document_renderer.h"
 #include "base/json_writer.h"
 #include "partitioning/keys/partition_key.h"
+#include "query/selector/match_budget.h"
 
 namespace octavo::api::couch {
 
@@ -168,13 +169,15 @@ void ChangesFeed::append_head(std::string& out) {
 Expected<bool> ChangesFeed::scan(std::string& out, ScanBudget budget) {
   if (filter_.runs_functions()) return scan_by_function(out, budget);
   Expected<void> rendered;
+  const std::uint64_t steps_before = filter_.match_steps();
   auto visit = [&](const FeedRow& change, const Snapshot& snapshot) {
     ++seen_;
     last_sent_ = change.sequence;
     if (!filter_.may_pass(change.id)) return Visit::next;
     rendered = append_row(out, Row{change, snapshot});
     if (!rendered || limit_reached()) return Visit::stop;
-    return out.size() >= feed_slice_bytes ? Visit::pause : Visit::next;
+    const bool is_long = filter_.match_steps() - steps_before >= query::match_steps_per_slice;
+    return is_long || out.size() >= feed_slice_bytes ? Visit::pause : Visit::next;
   };
   OCTAVO_TRY(const auto state, scan_->run(budget, visit));
   if (!rendered) return std::unexpected(std::move(rendered).error());
@@ -233,7 +236,7 @@ Expected<ChangesFeed::Candidate> ChangesFeed::candidate_of(const Row& row) const
   if (query_.include_docs) {
     OCTAVO_TRY_VOID(
         append_document(candidate.document, *document, row.snapshot, RenderOptions{.conflicts = query_.conflicts}));
-    filter_.cut(candidate.document, 0);
+    OCTAVO_TRY_VOID(filter_.cut(candidate.document, 0, row.change.id));
   }
   return candidate;
 }
@@ -327,7 +330,7 @@ Expected<void> ChangesFeed::append_row(std::string& out, const Row& row) {
     } else {
       const std::size_t begin = out.size();
       OCTAVO_TRY_VOID(append_document(out, *document, row.snapshot, RenderOptions{.conflicts = query_.conflicts}));
-      filter_.cut(out, begin);
+      OCTAVO_TRY_VOID(filter_.cut(out, begin, row.change.id));
     }
   }
   end_row(out, row.change.sequence);

@@ -51,6 +51,8 @@ class ChangesFeed {
   bool settles() const { return !unsettled_.empty(); }
   void end_settling() { settle_rounds_ = settle_rounds_max; }
   const ChangesQuery& query() const { return query_; }
+  /// True if the filter may take long for one document, and must not do so on an I/O thread.
+  bool tests_costly() const { return filter_.is_costly(); }
   /// True if the filter reads the document of each row: a slice then costs more than its rows.
   bool tests_documents() const { return filter_.needs_documents(); }
   /// True if every slice must run on a worker.

@@ -154,6 +154,7 @@ Expected<ChangesFilter> ChangesFilter::create(const Call& call, const ChangesQue
   } else if (name == "_selector") {
     OCTAVO_TRY(auto selector, selector_of(call, filter.projection_));
     filter.selector_ = std::make_unique<query::Selector>(std::move(selector));
+    filter.is_costly_ = query::cost_grows_with_document(*filter.selector_) || filter.projection_.is_costly();
     filter.parser_ = std::make_unique<query::DocumentParser>();
   } else if (name == "_design") {
     filter.design_only_ = true;
@@ -169,12 +170,14 @@ Expected<ChangesFilter> ChangesFilter::create(const Call& call, const ChangesQue
   return filter;
 }
 
-void ChangesFilter::cut(std::string& out, std::size_t begin) const {
-  if (projection_.whole()) return;
+Expected<void> ChangesFilter::cut(std::string& out, std::size_t begin, std::string_view id) const {
+  if (projection_.whole()) return {};
   const std::string document = out.substr(begin);
+  OCTAVO_TRY_VOID(projection_.check_cost(id, document.size()));
   out.resize(begin);
   projection_.append(out,
                      [&](std::size_t, const query::FieldPath& path) { return query::find_raw_field(document, path); });
+  return {};
 }
 
 bool ChangesFilter::may_pass(std::string_view id) const {
@@ -206,7 +209,9 @@ Expected<bool> ChangesFilter::passes(std::string_view id, const storage::Revisio
   subject.rev = revision_text_;
   subject.deleted = deleted;
   query::MatchBudget budget(query::match_steps_per_document_max);
-  return query::matches_within(*selector_, subject, budget);
+  auto is_match = query::matches_within(*selector_, subject, budget);
+  match_steps_ += budget.steps_taken();
+  return is_match;
 }
 
 }  // namespace octavo::api::couch

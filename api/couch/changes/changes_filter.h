@@ -29,11 +29,16 @@ class ChangesFilter {
   bool needs_documents() const { return selector_ != nullptr || function_ != nullptr; }
   /// True if each row runs a function of a design document, which only workers may do.
   bool runs_functions() const { return function_ != nullptr; }
-  /// Whether a revision of the document passes; only for needs_documents(). Errors: function_failed.
+  /// True if testing one document may take long: a worker's task, and one that ends its slice after it.
+  bool is_costly() const { return is_costly_; }
+  /// Steps of a selector since the feed began; see MatchBudget.
+  std::uint64_t match_steps() const { return match_steps_; }
+  /// Whether a revision of the document passes; only for needs_documents(). Errors: function_failed, too_large.
   Expected<bool> passes(std::string_view id, const storage::Revision& revision, bool deleted, std::string_view body);
 
   /// Cuts the document that begins at `begin` of `out` to the `fields` of a `_selector` filter, if it has any.
-  void cut(std::string& out, std::size_t begin) const;
+  /// Errors: too_large, see Projection::check_cost.
+  Expected<void> cut(std::string& out, std::size_t begin, std::string_view id) const;
 
   /// The ids of a `_doc_ids` filter; nullptr for other filters.
   const std::unordered_set<std::string>* ids() const { return ids_.get(); }
@@ -45,6 +50,8 @@ class ChangesFilter {
   std::unique_ptr<query::DocumentParser> parser_;
   query::Projection projection_;  ///< of the documents of a `_selector` filter
   std::string revision_text_;
+  bool is_costly_ = false;
+  std::uint64_t match_steps_ = 0;
 
   /// A filter function, or a view's map function.
   struct Function {

@@ -191,7 +191,7 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   const auto partition_key = partition.empty() ? std::nullopt : std::optional(partition);
   const auto work = query::scan_work_of(*call.database, *prepared, !partition.empty());
   const bool is_long = call.request.body.size() > query::find_inline_bytes_max ||
-                       query::cost_grows_with_document(prepared->request.selector);
+                       query::cost_grows_with_document(prepared->request.selector) || prepared->projection.is_costly();
   RunningFind running{
       .execution = {call.database, std::move(prepared), std::move(partition), call.services.settings.sort_bytes_max},
       .work = work,

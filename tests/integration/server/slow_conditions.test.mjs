@@ -38,6 +38,8 @@ describe('conditions whose cost grows with the document', () => {
     expectStatus(await server.put('/other/d', { is: 'small' }), 201);
     // One document: its match is the whole of a first slice.
     expectStatus(await server.put('/shop/large', { list: Array.from({ length: 60_000 }, (_, n) => n) }), 201);
+    expectStatus(await server.put('/wide'), 201);
+    expectStatus(await server.put('/wide/wide', Object.fromEntries(Array.from({ length: 300_000 }, (_, n) => [`m${n}`, n]))), 201);
     for (const [db, count] of [['few', 400], ['many', 30_000]]) {
       expectStatus(await server.put(`/${db}`), 201);
       await server.fill(db, Array.from({ length: count }, (_, n) => ({ _id: `d${n}`, n })));
@@ -51,8 +53,8 @@ describe('conditions whose cost grows with the document', () => {
   after(() => server?.stop());
 
   /// A _find that makes `count` comparisons with each element.
-  const compare = (count) => server.post('/shop/_find',
-    { selector: { list: { $elemMatch: { $or: Array.from({ length: count }, (_, n) => ({ $eq: n + 0.5 })) } } } }, { timeoutMs: REPLY_MS });
+  const comparisons = (count) => ({ list: { $elemMatch: { $or: Array.from({ length: count }, (_, n) => ({ $eq: n + 0.5 })) } } });
+  const compare = (count) => server.post('/shop/_find', { selector: comparisons(count) }, { timeoutMs: REPLY_MS });
 
   /// Repeats `request` until `work` is done; returns the milliseconds of each.
   async function beside(work, request) {
@@ -77,10 +79,23 @@ describe('conditions whose cost grows with the document', () => {
       'The condition takes too much time for the document large; use fewer conditions on the elements of arrays, or simpler regular expressions.');
   });
 
+  test('fields that a large document does not have end the query, too', async () => {
+    const none = Array.from({ length: 5000 }, (_, n) => ({ [`none${n}`]: 1 }));
+    expectError(await server.post('/wide/_find', { selector: { $or: none } }, { timeoutMs: REPLY_MS }), 413, 'too_large', /too much time for the document wide/);
+    const fields = Array.from({ length: 1000 }, (_, n) => `none${n}`);
+    expectError(await server.post('/wide/_find', { selector: { _id: 'wide' }, fields }, { timeoutMs: REPLY_MS }), 413, 'too_large', /^1000 `fields` take too much time for the document wide/);
+    assert.deepEqual(expectStatus(await server.post('/wide/_find', { selector: { m7: 7 }, fields: ['m299999'] }), 200).docs, [{ m299999: 299_999 }]);
+  });
+
   test('such a query does not use the threads of the connections', async (t) => {
     const begun = processorSeconds(server.process.pid);
+    const selector = comparisons(250);
     const slow = async () => {
-      for (let n = 0; n < 3; ++n) assert.deepEqual(expectStatus(await compare(250), 200).docs, []);
+      for (let n = 0; n < 3; ++n) {
+        assert.deepEqual(expectStatus(await compare(250), 200).docs, []);
+        const feed = server.post('/shop/_changes?filter=_selector', { selector }, { timeoutMs: REPLY_MS });
+        assert.deepEqual(expectStatus(await feed, 200).results, []);
+      }
     };
     // On new connections, so by all threads.
     const milliseconds = await beside(Promise.all([slow(), slow()]),
@@ -95,6 +110,7 @@ describe('conditions whose cost grows with the document', () => {
 
   // More of them than workers; each takes seconds for one document, or without a pause.
   const slowKinds = {
+    queries: async () => assert.deepEqual(expectStatus(await compare(250), 200).docs, []),
     'SQL queries': async () => expectError(await server.post('/shop/_sql', {
       query: 'SELECT VALUE c._id FROM c WHERE @text LIKE @part',
       parameters: [{ name: '@text', value: 'a'.repeat(500_000) }, { name: '@part', value: `%${'a'.repeat(50_000)}b%` }],

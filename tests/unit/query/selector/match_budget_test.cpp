@@ -64,10 +64,34 @@ TEST_CASE("regular expressions use up the budget by the time that they take", "[
   CHECK(match(R"({"n":{"$elemMatch":{"$regex":"(a+a+)+[bc]"}}})", text, 1'000'000).is_exhausted);
 }
 
+std::string members(std::size_t count) {
+  std::string text = "{";
+  for (std::size_t i = 0; i < count; ++i) text += (i == 0 ? "\"m" : ",\"m") + std::to_string(i) + "\":0";
+  return text + "}";
+}
+
+TEST_CASE("fields that a large object does not have use up the budget", "[match_budget]") {
+  std::string conditions;
+  for (std::size_t i = 0; i < 100; ++i) conditions += (i == 0 ? "" : ",") + ("{\"none" + std::to_string(i) + "\":1}");
+  CHECK(match(R"({"$or":[)" + conditions + "]}", members(1000), 10'000).is_exhausted);
+  CHECK_FALSE(match(R"({"$or":[)" + conditions + "]}", members(10), 10'000).is_exhausted);
+}
+
+TEST_CASE("fields at the beginning of a large object cost what they are", "[match_budget]") {
+  CHECK_FALSE(match(R"({"$nor":[)" + many(R"({"m3":1})", 100) + "]}", members(1000), 1000).is_exhausted);
+}
+
+TEST_CASE("elements by their number, and the sizes of long arrays, use up the budget", "[match_budget]") {
+  CHECK(match(R"({"$nor":[)" + many(R"({"n.999":0.5})", 100) + "]}", numbers(1000), 10'000).is_exhausted);
+  CHECK(match(R"({"$nor":[)" + many(R"({"n":{"$size":5}})", 100) + "]}", numbers(1000), 10'000).is_exhausted);
+}
+
 TEST_CASE("the cost of conditions on elements and of regular expressions grows with the document", "[match_budget]") {
   CHECK(cost_grows_with_document(selector_of(R"({"a":{"$elemMatch":{"$gt":5}}})")));
   CHECK(cost_grows_with_document(selector_of(R"({"$or":[{"a":1},{"b":{"$regex":"x"}}]})")));
   CHECK(cost_grows_with_document(selector_of(R"({"a":{"$all":[1,2]}})")));
+  CHECK(cost_grows_with_document(selector_of(R"({"a":{"$size":2}})")));
+  CHECK(cost_grows_with_document(selector_of(R"({"$or":[)" + many(R"({"a":1})", 17) + "]}")));
   CHECK_FALSE(cost_grows_with_document(selector_of(R"({"a":1,"b":{"$gt":2},"c":{"$in":[1,2]}})")));
 }
 
