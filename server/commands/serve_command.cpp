@@ -160,8 +160,9 @@ class Reloading {
       if (setting.at_run_time) config::copy_value(configured, now, setting);
     }
     configured_ = configured;
-    spdlog::info("SIGHUP: certificates, admins and log level are as the configuration has them now{}",
-                 wanted == configured_ ? "" : "; other settings that differ take effect at the next start");
+    spdlog::info(
+        "SIGHUP: certificates, admins and settings that can change at run time are as the configuration has them now{}",
+        wanted == configured_ ? "" : "; other settings that differ take effect at the next start");
     return {};
   }
 

@@ -1,4 +1,9 @@
 // IBM Cloudant's endpoints about an account: API keys, permissions of databases, CORS, counts.
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
 #include <boost/json.hpp>
 
 #include "api/couch/auth/authenticator.h"
@@ -6,6 +11,7 @@
 #include "api/couch/auth/users_database.h"
 #include "api/couch/call/errors.h"
 #include "api/couch/call/json_reply.h"
+#include "api/couch/call/query_parameters.h"
 #include "api/couch/cloudant/routes.h"
 #include "api/couch/documents/save.h"
 #include "base/digest.h"
@@ -71,10 +77,54 @@ Task<Expected<Reply>> get_cors(Call& call) {
                                     {"origins", std::move(origins)}});
 }
 
-Task<Expected<Reply>> put_cors(Call&) {
-  co_return error_reply(403, "modification_not_allowed",
-                        "CORS cannot be changed by this request: set `cors.enabled`, `cors.origins` and "
-                        "`cors.credentials` in the configuration, and restart.");
+struct CorsChange {
+  std::string_view key;  ///< in the section `cors`
+  std::string text;
+};
+
+/// In the order in which they are made: other origins are answered last.
+Expected<std::vector<CorsChange>> read_cors(const Request& request) {
+  OCTAVO_TRY(const json::object body, json_object_body(request));
+  std::string origins;
+  const json::value* list = body.if_contains("origins");
+  if (list == nullptr || !list->is_array())
+    return fail(ErrorCode::bad_request, "`origins` must be an array of strings.");
+  for (const json::value& origin : list->get_array()) {
+    if (!origin.is_string()) return fail(ErrorCode::bad_request, "`origins` must be an array of strings.");
+    origins.append(origins.empty() ? "" : ",").append(origin.get_string());
+  }
+  std::vector<CorsChange> changes{{"origins", std::move(origins)}};
+  for (const auto& [member, key] :
+       {std::pair{"allow_credentials", "credentials"}, std::pair{"enable_cors", "enabled"}}) {
+    const json::value* value = body.if_contains(member);
+    if (value != nullptr && !value->is_bool()) {
+      return fail(ErrorCode::bad_request, "`" + std::string(member) + "` must be a boolean.");
+    }
+    changes.push_back({key, value == nullptr || value->get_bool() ? "true" : "false"});
+  }
+  return changes;
+}
+
+/// Blocking. All changes are made, or none.
+Expected<void> change_cors(Call& call, std::span<const CorsChange> changes) {
+  auto& settings = call.services.engine.runtime_settings();
+  const config::Draft before = config::draft_of(call.services.settings);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    auto changed = settings.set(*config::find_setting("cors", changes[i].key), changes[i].text);
+    if (changed) continue;
+    for (const CorsChange& made : changes.first(i)) {
+      const config::Setting& setting = *config::find_setting("cors", made.key);
+      OCTAVO_TRY_VOID(settings.set(setting, config::text_value(before, setting)));
+    }
+    return changed;
+  }
+  return {};
+}
+
+Task<Expected<Reply>> put_cors(Call& call) {
+  OCTAVO_CO_TRY(const auto changes, read_cors(call.request));
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking([&] { return change_cors(call, changes); }));
+  co_return json_reply(json::object{{"ok", true}});
 }
 
 Task<Expected<Reply>> get_database_count(Call& call) {

@@ -59,7 +59,9 @@ Expected<BulkRequest> parse(std::string_view body, const config::Settings& setti
     if (!document) {
       auto only_id = only_id_of(part);
       if (!only_id) return std::unexpected(std::move(document).error());
-      request.refused.emplace(request.documents.size(), std::move(document).error());
+      Error error = std::move(document).error();
+      if (!request.new_edits) error = refusal_of_replica(std::move(error));
+      request.refused.emplace(request.documents.size(), std::move(error));
       document = std::move(only_id);
     }
     revisions += document->history.size();

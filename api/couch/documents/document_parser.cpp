@@ -127,6 +127,11 @@ Expected<void> take_special(const query::SpecialField& field, ParsedDocument& do
 
 }  // namespace
 
+Error refusal_of_replica(Error error) {
+  if (error.code == ErrorCode::unsupported) error.code = ErrorCode::forbidden;
+  return error;
+}
+
 Expected<ParsedDocument> parse_document(std::string_view json, std::size_t body_bytes_max) {
   ParsedDocument document;
   document.body.reserve(json.size());

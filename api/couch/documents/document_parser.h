@@ -33,4 +33,8 @@ struct ParsedDocument {
 /// illegal_docid, doc_validation ("Bad special document member: _foo"), document_too_large, unsupported (attachments).
 Expected<ParsedDocument> parse_document(std::string_view json, std::size_t body_bytes_max);
 
+/// The refusal of a document that a replicator sends: at a document that is forbidden it notes so and continues, at
+/// `not_implemented` it stops, or tries again for ever.
+Error refusal_of_replica(Error error);
+
 }  // namespace octavo::api::couch

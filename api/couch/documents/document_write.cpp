@@ -95,17 +95,23 @@ bool has_new_edits(const Request& request) {
 Task<Expected<Reply>> put_document(Call& call) {
   const auto& id = call.path("docid");
   OCTAVO_CO_TRY_VOID(check_id(id, *call.database));
+  const bool new_edits = has_new_edits(call.request);
+  const auto refused = [new_edits](Error error) {
+    return std::unexpected(new_edits ? std::move(error) : refusal_of_replica(std::move(error)));
+  };
   if (call.request.header("Content-Type").value_or("").starts_with("multipart/related")) {
-    co_return fail(ErrorCode::unsupported, "Attachments are not supported yet: send the document alone, as JSON.");
+    co_return refused(
+        {ErrorCode::unsupported, "Attachments are not supported yet: send the document alone, as JSON.", {}});
   }
-  OCTAVO_CO_TRY(auto document, co_await read_body(call));
+  auto read = co_await read_body(call);
+  if (!read) co_return refused(std::move(read).error());
+  ParsedDocument document = *std::move(read);
   if (document.id && *document.id != id) {  // as in CouchDB the URL's id is used, but the body's must be valid
     OCTAVO_CO_TRY_VOID(check_id(*document.id, *call.database));
   }
   const auto target = call.database->target_of(id);
   if (is_local_id(id)) co_return co_await write_local(call, target, std::move(document));
 
-  const bool new_edits = has_new_edits(call.request);
   if (new_edits || !document.revision) {
     OCTAVO_CO_TRY(document.revision, base_revision(call.request, document.revision));
   }

@@ -1,10 +1,16 @@
 #include "api/couch/server/server.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 namespace octavo::api::couch {
 
 Expected<void> check_node(const Call& call) {
   const std::string& node = call.path("node");
-  if (node == "_local" || node == node_name || node == "nonode@nohost") return {};
+  // Names that CouchDB's own packages give to a single node; published scripts contain them.
+  constexpr std::array<std::string_view, 3> usual{"nonode@nohost", "couchdb@127.0.0.1", "couchdb@localhost"};
+  if (node == "_local" || node == node_name || std::ranges::find(usual, node) != usual.end()) return {};
   return fail(ErrorCode::not_found, "no such node: " + node);
 }
 

@@ -199,8 +199,21 @@ describe('@ibm-cloud/cloudant', () => {
     assert.equal((await failure(reader.postDocument({ db: 'keyed', document: {} }))).code, 403);
     const anyone = client(server, new NoAuthAuthenticator());
     assert.equal((await failure(anyone.getDatabaseInformation({ db: 'keyed' }))).code, 401);
-    assert.equal((await cloudant.getCorsInformation()).result.enableCors, false);
     assert.equal((await failure(cloudant.getCapacityThroughputInformation())).code, 501);
+  });
+
+  test('changes CORS while the server runs', async () => {
+    const browser = () => server.get('/', { headers: { Origin: 'https://shop.example.com' } });
+    assert.equal((await cloudant.getCorsInformation()).result.enable_cors, false);
+    assert.equal((await browser()).headers['access-control-allow-origin'], undefined);
+    const changed = await cloudant.putCorsConfiguration({ origins: ['https://shop.example.com', 'https://a.example.com'], enableCors: true, allowCredentials: false });
+    assert.deepEqual(changed.result, { ok: true });
+    assert.deepEqual((await cloudant.getCorsInformation()).result, {
+      enable_cors: true, allow_credentials: false, origins: ['https://shop.example.com', 'https://a.example.com'] });
+    assert.equal((await browser()).headers['access-control-allow-origin'], 'https://shop.example.com');
+    const refused = await failure(cloudant.putCorsConfiguration({ origins: ['*'], enableCors: true, allowCredentials: true }));
+    assert.equal(refused.code, 400, refused.message);
+    assert.deepEqual((await cloudant.getCorsInformation()).result.origins, ['https://shop.example.com', 'https://a.example.com']);
   });
 
   test('sends compressed bodies', async () => {

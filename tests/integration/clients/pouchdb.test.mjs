@@ -87,6 +87,21 @@ describe('PouchDB', () => {
     assert.equal((await here.replicate.to(db)).docs_written, 0);
   });
 
+  test('a document with an attachment is denied, and the others arrive', async () => {
+    const source = local('with-file');
+    await source.bulkDocs(Array.from({ length: 250 }, (_, n) => ({
+      _id: `d${n}`, n, ...(n === 120 && { _attachments: { file: { content_type: 'text/plain', data: 'aGVsbG8=' } } }) })));
+    const target = remote('pouch-with-file');
+    const denied = [];
+    const result = await source.replicate.to(target).on('denied', ({ doc }) => denied.push(doc));
+    assert.equal(result.docs_written, 249);
+    assert.equal(denied.length, 1);
+    assert.equal(denied[0].name, 'forbidden');
+    assert.match(denied[0].reason ?? denied[0].message, /Attachments are not supported/);
+    assert.equal((await target.info()).doc_count, 249);
+    await target.destroy();
+  });
+
   test('stays in step with a live sync', async () => {
     const here = local('synced');
     const db = remote('pouch-synced');
