@@ -94,24 +94,68 @@ describe('a database that drops its tombstones', () => {
     }
     assert.equal(compare(state(gone), pending, state({ leaves: [leaf(4)] })).length, 1);
   });
+  test('may lack a tombstone at each moment after the deletion, and at none before', () => {
+    const [written, again] = [doc(1), { leaves: [leaf(3, 1)] }];
+    const request = (sent, acknowledged, value) => ({ name: 'x', sent, acknowledged, effects: new Map([[forgotten, value]]) });
+    const requests = [request(1n, 2n, written), request(3n, 5n, gone), request(7n, 9n, again)];
+    const moments = [[3n, [written]], [4n, [written, gone, undefined]], [6n, [gone, undefined]],
+                     [8n, [gone, undefined, again]], [10n, [again]]];
+    for (const [time, allowed] of moments) {
+      for (const value of [written, gone, undefined, again]) {
+        const { state, pending } = new Replay(requests).at(time);
+        state.set(...there);
+        const problems = compare(state, pending, new Map([there, ...(value ? [[forgotten, value]] : [])]));
+        assert.equal(problems.length, allowed.includes(value) ? 0 : 1, `${time}: ${JSON.stringify(value)}`);
+      }
+    }
+  });
+  test('with relaxed durability may lack a tombstone, and has no document as it never was', () => {
+    const made = { client: 'x', name: 'make', sent: 1n, acknowledged: 2n, effects: new Map([there]) };
+    const write = (sent, value) => ({ client: 'x', name: 'x', sent, acknowledged: sent + 1n, effects: new Map([[forgotten, value]]) });
+    const story = [made, write(3n, doc(1)), write(5n, gone)];
+    const against = (value, partitions) =>
+      compareRelaxed(story, 20n, state(gone), [], state(value), new Map([[forgetting.name, partitions]]));
+    for (const partitions of [1, 2]) {
+      for (const value of [undefined, doc(1), gone]) assert.deepEqual(against(value, partitions), []);
+      assert.equal(against(doc(2), partitions).length, 1);
+      assert.equal(against({ leaves: [{ ...leaf(3, 3), deleted: true, body: {} }] }, partitions).length, 1);
+    }
+  });
+
+  const row = (id, deleted) => ({ id, seq: '1-x', changes: [{ rev: '1-x' }], ...(deleted && { deleted }) });
+  const feed = (...results) => ({ status: 200, body: { results, last_seq: '9-x', pending: 0 } });
+  const refusal = { status: 400, text: '', body: { error: 'tombstones_gone' } };
+  /// Answers with `changes`, one after the other, and with documents of these ids.
+  const serverWith = (changes, ids) => ({
+    get: async (target) => target.includes('_changes') ? changes.shift()
+      : { status: 200, body: { rows: ids.map((id) => ({ id, value: { rev: '1-x' } })) } },
+  });
+
   test('must tell a follower of each deletion, or to begin again', async () => {
-    const row = (id, deleted) => ({ id, seq: '1-x', changes: [{ rev: '1-x' }], ...(deleted && { deleted }) });
-    const replies = [];
-    const server = { get: async (target) => replies.find(([part]) => target.includes(part))[1].shift() };
-    const feed = (...results) => ({ status: 200, body: { results, last_seq: '9-x', pending: 0 } });
-    const follower = new Follower({ seed: 1, server }, 0);
+    const world = { seed: 1 };
+    const follower = new Follower(world, 0);
     const problemsWith = (changes, ids) => {
-      const rows = ids.map((id) => ({ id, value: { rev: '1-x' } }));
-      replies.splice(0, 2, ['_changes', changes], ['_all_docs', [{ status: 200, body: { rows } }]]);
+      world.server = serverWith(changes, ids);
       return follower.compare();
     };
-    const refusal = { status: 400, text: '', body: { error: 'tombstones_gone' } };
     assert.deepEqual(await problemsWith([feed(row('a'), row('b'))], ['a', 'b']), []);
     assert.deepEqual(await problemsWith([feed(row('a', true))], ['b']), []);
     assert.match((await problemsWith([feed()], [])).join(), /was not told that b was deleted/);
     assert.match((await problemsWith([feed()], ['b', 'c'])).join(), /c at undefined/);
     assert.deepEqual(await problemsWith([refusal, feed(row('c'))], ['c']), []);
     assert.equal(follower.takeRestarts(), 1);
+  });
+  test('after a power loss must tell so a follower that goes on where it was at that moment', async () => {
+    const follower = new Follower({ seed: 1, server: serverWith([feed(row('a'), row('b')), feed(row('b', true))]) }, 0);
+    await follower.readPage(10);
+    const between = process.hrtime.bigint();
+    await follower.readPage(10);
+    const at = (time, changes, ids) => follower.resumed(serverWith(changes, ids), time).compare();
+    assert.equal(follower.resumed(serverWith([], []), 0n), undefined);
+    assert.deepEqual(await at(between, [feed(row('b', true))], ['a']), []);
+    assert.match((await at(between, [feed()], ['a'])).join(), /was not told that b was deleted/);
+    assert.deepEqual(await at(between, [refusal, feed(row('a'))], ['a']), []);
+    assert.deepEqual(await at(process.hrtime.bigint(), [feed()], ['a']), []);
   });
 });
 

@@ -6,6 +6,8 @@ import { forgettingDatabase } from './history.mjs';
 
 export const forgetting = { name: forgettingDatabase, partitioned: false, q: 2, retention: 1 };
 const DOCUMENTS_PER_CLIENT = 16;
+const EARLY = 'early';
+const DROPPED_WITHIN_MS = 30_000;
 
 /// Deletes about as often as it writes. It creates documents again without knowing whether their tombstones are left.
 export class ForgettingClient extends Client {
@@ -28,11 +30,23 @@ export class Follower extends Client {
   #since = 0;
   #copy = new Map();
   #restarts = 0;
+  #past = [];  ///< where it was after each page: { time, since, copy }
 
   /// Every second one is lazy: it reads a page now and then, so that it is behind when tombstones are dropped.
   constructor(world, number) {
     super(world, `follower ${number}`);
     this.isLazy = number % 2 === 1;
+  }
+
+  /// A follower of `server` that goes on where this one was before `time`; undefined if it had read nothing by then.
+  resumed(server, time) {
+    const position = this.#past.findLast((past) => past.time < time);
+    if (!position) return undefined;
+    const follower = new Follower({ seed: this.world.seed, server }, 0);
+    follower.name = this.name;
+    follower.#since = position.since;
+    follower.#copy = new Map(position.copy);
+    return follower;
   }
 
   async step() {
@@ -55,6 +69,7 @@ export class Follower extends Client {
       else this.#copy.set(id, changes[0].rev);
     }
     this.#since = last_seq;
+    this.#past.push({ time: process.hrtime.bigint(), since: last_seq, copy: new Map(this.#copy) });
     return pending > 0;
   }
 
@@ -80,5 +95,20 @@ export class Follower extends Client {
     }
     for (const id of copy.keys()) problems.push(`${this.name}: was not told that ${id} was deleted`);
     return problems;
+  }
+}
+
+/// A document that is written and deleted before all others.
+export async function deleteEarly(client) {
+  await client.writeOne(forgetting.name, EARLY, false);
+  await client.writeOne(forgetting.name, EARLY, true);
+}
+
+/// Resolves when the tombstone of that document is gone.
+export async function untilDropped(server) {
+  const end = Date.now() + DROPPED_WITHIN_MS;
+  while (expected(await server.get(`/${forgetting.name}/${EARLY}`), 404).reason !== 'missing') {
+    if (Date.now() > end) throw new Error(`no tombstone was dropped within ${DROPPED_WITHIN_MS} ms`);
+    await sleep(20);
   }
 }

@@ -14,6 +14,7 @@ import { dose } from '../dose.mjs';
 import { Server, sleep } from '../integration/harness.mjs';
 import { Disk, isBoundary, isReplacement, isSearchCommit, isStructural, readRecording } from './disk.mjs';
 import { preload, setFaults } from './file_layer.mjs';
+import { forgetting, untilDropped } from './forgetting.mjs';
 import { compare, History, Replay } from './history.mjs';
 import { atEachSync, countModes, lookAt, lookAtImages, recordingFolder } from './images.mjs';
 import { Failure } from './killing.mjs';
@@ -25,33 +26,49 @@ import { World } from './workload.mjs';
 const LAUNCHES = 2;
 /// Making the data folder and its catalog takes so many, and happens once.
 const FIRST_RECORDS = 40;
+/// Times are stored in seconds: after two of them a tombstone is older than its retention, one second.
+const UNTIL_TOMBSTONES_ARE_OLD_MS = 2000;
+/// A database looks for old tombstones a second after it was opened.
+const BEFORE_THEY_ARE_DROPPED_MS = 900;
 const serverArguments = ['--log-access=false', '--storage-map-bytes-initial=256KiB'];
 
 /// A server on a folder that does not exist yet, under load, with one orderly restart in between. At first the disk is as
-/// fast as memory, then it is slow: so what readers see before it is certain gets its turn.
+/// fast as memory, then it is slow: so what readers see before it is certain gets its turn. Under the second load, which
+/// goes on until then, the tombstones of the first are dropped.
 async function record({ seed, folder, seconds, durability }) {
   const history = new History();
-  const world = new World({ seed, history, documentClients: 12, databaseClients: 2, indexClients: 1, forgettingClients: 0 });
+  const world = new World({ seed, history, documentClients: 12, databaseClients: 2, indexClients: 1, forgettingClients: 2 });
   const root = path.join(folder, 'disk');
   fs.mkdirSync(root);
   const logs = [];
   const server = new Server({ dataDir: path.join(root, 'data'), args: [...serverArguments, `--storage-durability=${durability}`] });
+  const missed = [];
   for (let n = 0; n < LAUNCHES; ++n) {
     logs.push(path.join(folder, `log-${n}`));
     const faults = path.join(folder, 'faults');
     server.options.env = preload({ root, log: logs[n], faults });
-    if (n > 0) setFaults(faults, ['delay=4 synced-write path=partition', 'delay=1 fdatasync path=partition']);
-    await server.launch();
-    if (n === 0) await world.furnish(server);
+    if (n === 0) {
+      await server.launch();
+      await world.furnish(server);
+    } else {
+      setFaults(faults, ['delay=4 synced-write path=partition', 'delay=1 fdatasync path=partition']);
+      await sleep(UNTIL_TOMBSTONES_ARE_OLD_MS - BEFORE_THEY_ARE_DROPPED_MS);
+      await server.launch();
+      await server.get(`/${forgetting.name}`);
+      await sleep(BEFORE_THEY_ARE_DROPPED_MS);
+    }
     const load = world.load(server);
     await Promise.race([sleep((seconds * 500) / LAUNCHES), load]);
     await Promise.race([world.compactAll(), load]);
     await Promise.race([sleep((seconds * 500) / LAUNCHES), load]);
+    if (n > 0) await Promise.race([untilDropped(server), load]);
     world.stop();
     await load;
+    missed.push(...await world.missedByFollowers(server));
     await server.stop();
   }
-  return { history, records: readRecording(logs) };
+  if (missed.length > 0) throw new Failure(`seed ${seed}, before any power loss:\n${missed.slice(0, 20).join('\n')}`);
+  return { history, followers: world.followers, records: readRecording(logs) };
 }
 
 /// Indexes of records after which the power goes, in order.
@@ -78,18 +95,27 @@ export async function powerLossTest({ seed, images = 60, every = false, seconds 
                                       ignoreSyncs = false, report = () => {} }) {
   const start = Date.now();
   const folder = recordingFolder(parent);
-  const { history, records } = await record({ seed, folder, seconds, durability });
+  const { history, followers, records } = await record({ seed, folder, seconds, durability });
   const random = new Random(seed, 'moments');
   const replay = new Replay(history.requests);
   const totals = { seed, durability, records: records.length, boundaries: records.filter(isBoundary).length, images: 0,
-                   acknowledged: history.acknowledgedCount, compared: 0, modes: {} };
+                   acknowledged: history.acknowledgedCount, compared: 0, restarts: 0, modes: {} };
+
+  /// What followers miss that go on where they were. With `relaxed`, they may have read what is lost.
+  const missed = async (server, time) => {
+    if (durability !== 'commit') return [];
+    const resumed = followers.flatMap((follower) => follower.resumed(server, time) ?? []);
+    const problems = (await Promise.all(resumed.map((follower) => follower.compare()))).flat();
+    for (const follower of resumed) totals.restarts += follower.takeRestarts();
+    return problems;
+  };
   const look = async ({ image, mode, time }) => {
     const { state, pending, acknowledgedCount } = replay.at(time);
     const problems = await lookAt(image, serverArguments, async (server) => {
       const { seen, problems: found, partitionCounts } = await observe(server, random);
       const lost = durability === 'commit' ? compare(state, pending, seen)
                                            : compareRelaxed(history.requests, time, state, pending, seen, partitionCounts);
-      return [...found, ...lost];
+      return [...found, ...lost, ...await missed(server, time)];
     });
     ++totals.images;
     totals.compared += acknowledgedCount;
@@ -103,10 +129,10 @@ export async function powerLossTest({ seed, images = 60, every = false, seconds 
   return { ...totals, seconds: (Date.now() - start) / 1000 };
 }
 
-export const summary = ({ durability, records, boundaries, images, acknowledged, compared, modes, seconds }) =>
+export const summary = ({ durability, records, boundaries, images, acknowledged, compared, restarts, modes, seconds }) =>
   `${durability}: ${records} records with ${boundaries} syncs, ${acknowledged} acknowledged writes; ${images} images ` +
   `(${countModes(modes)}), each sound, ${compared} acknowledged writes found again, ` +
-  `${seconds.toFixed(0)} s`;
+  `${restarts} times a follower began again, ${seconds.toFixed(0)} s`;
 
 if (process.argv[1]?.endsWith('power_loss.mjs')) {
   const text = { type: 'string' };

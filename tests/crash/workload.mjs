@@ -3,7 +3,7 @@
 import { compareOwnRows, designDocuments, ownRows } from './functions.mjs';
 import { Client, expected, Refused } from './client.mjs';
 import { ContainerClient, createContainer } from './container_client.mjs';
-import { Follower, forgetting, ForgettingClient } from './forgetting.mjs';
+import { deleteEarly, Follower, forgetting, ForgettingClient } from './forgetting.mjs';
 import { databaseKey, documentKey, indexKey, localKey, winnerOf } from './history.mjs';
 
 /// The databases that live as long as the folder.
@@ -272,6 +272,7 @@ export class World {
     const founder = new Client(this, 'founder');
     for (const database of this.databases) await founder.createDatabase(database);
     await createContainer(founder);
+    if (this.databases.includes(forgetting)) await deleteEarly(founder);
     for (const [n, index] of lastingIndexes.entries()) {
       if (!this.databases.some(({ name }) => name === index.database)) continue;
       await founder.createIndex({ partitioned: false, ...index, ddoc: `lasting-${n}`, name: `lasting-${n}` });
