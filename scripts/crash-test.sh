@@ -3,7 +3,7 @@
 #
 # CYCLES times a server is killed under load, started again and compared with what it acknowledged. Then IMAGES folders
 # as a power loss could leave them are checked, once with each durability, after that one folder for each end of a sync
-# in a short run and the moment before it. Ends with an error at the first loss; the output then names the seed and the
+# in a short run and the moment before it, and the same of the first start on a folder of an earlier format. Ends with an error at the first loss; the output then names the seed and the
 # folder.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -23,3 +23,4 @@ for durability in commit relaxed; do
   node power_loss.mjs --durability "$durability" --images "$images" --seconds 10
   node power_loss.mjs --durability "$durability" --every --seconds 0.3
 done
+node upgrade.mjs --every

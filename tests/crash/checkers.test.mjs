@@ -13,6 +13,7 @@ import { compare, databaseKey, documentKey, History, Replay, versionsKey } from 
 import { Failure, killingTest } from './killing.mjs';
 import { observe } from './observe.mjs';
 import { powerLossTest } from './power_loss.mjs';
+import { changedBelowNumber, upgradeTest } from './upgrade.mjs';
 import { Random } from '../support/random.mjs';
 import { compareRelaxed } from './relaxed.mjs';
 import { World } from './workload.mjs';
@@ -360,6 +361,25 @@ describe('power loss', { skip: !hasLayer && 'no file layer in this build' }, () 
     const parent = temporaryFolder(t);
     const lie = { seed: 1, images: 40, seconds: 1, ignoreSyncs: true, parent };
     const failure = await powerLossTest(lie).catch((error) => error);
+    assert.ok(failure instanceof Failure, failure);
+  });
+});
+
+describe('power loss at the first start on a folder of an earlier format', () => {
+  const tree = (files) => new Map([['data', new Map(Object.entries(files).map(([name, text]) => [name, Buffer.from(text)]))]]);
+  const original = tree({ 'octavo.format': '1\n', 'data.mdb': 'old' });
+
+  test('may change what it likes after the number of the format, and nothing before', () => {
+    const changes = (files) => changedBelowNumber(tree(files), original).length;
+    assert.equal(changes({ 'octavo.format': '2\n', 'data.mdb': 'new', 'index': '' }), 0);
+    assert.equal(changes({ 'octavo.format': '1\n', 'octavo.format.new': '2', 'data.mdb': 'old', 'lock.mdb': 'x' }), 0);
+    assert.equal(changes({ 'octavo.format': '1\n', 'data.mdb': 'new' }), 1);
+    assert.equal(changes({ 'octavo.format': '1\n', 'data.mdb': 'old', 'index': '' }), 1);
+    assert.equal(changes({ 'octavo.format': '1\n' }), 1);
+    assert.equal(changes({ 'data.mdb': 'old' }), 1);
+  });
+  test('notices a disk that lies about its syncs', { skip: !hasLayer && 'no file layer in this build' }, async (t) => {
+    const failure = await upgradeTest({ seed: 1, ignoreSyncs: true, parent: temporaryFolder(t) }).catch((error) => error);
     assert.ok(failure instanceof Failure, failure);
   });
 });

@@ -164,6 +164,17 @@ export class Disk {
     this.#ignoreSyncs = ignoreSyncs;
   }
 
+  /// The disk has what is in `folder`, all of it certain.
+  load(folder, into = this.root) {
+    for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+      const where = path.join(folder, entry.name);
+      const made = entry.isDirectory() ? new Folder() : new File();
+      if (entry.isDirectory()) this.load(where, made);
+      else File.apply(made, { offset: 0, data: fs.readFileSync(where) });
+      for (const entries of [into.entries, into.certain]) entries.set(entry.name, made);
+    }
+  }
+
   #parent(text) {
     const parts = text.split('/');
     const name = parts.pop();
