@@ -125,6 +125,28 @@ TEST_CASE("replaced revisions take a share of the documents' bytes, the newest o
   CHECK_FALSE(partition.body("a", revisions.front()));
 }
 
+TEST_CASE("replaced revisions go when they are older than they are kept") {
+  KeepingPartition partition;
+  REQUIRE(partition.put("a", "{}"));
+  const auto log_at = [&](std::int64_t now_s, Sequence sequence) {
+    REQUIRE(partition.partition().store().write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+      const Tree log = partition.partition().store().tree(static_cast<std::size_t>(PartitionTree::replaced));
+      replaced_log::Writer writer(transaction, log);
+      writer.append({.sequence = sequence,
+                     .previous = sequence - 1,
+                     .revision = rev(1, "a"),
+                     .id = "a",
+                     .body = StoredBody::of_json("{}")});
+      return writer.finish({.kept_s = 60, .share_percent = 100}, now_s, 0);
+    }));
+  };
+  log_at(1'000, 2);
+  log_at(1'060, 4);
+  CHECK(partition.bodies() == 2);
+  log_at(1'061, 6);
+  CHECK(partition.bodies() == 2);
+}
+
 TEST_CASE("replaced revisions go when none are wanted any more, and before a compaction") {
   KeepingPartition partition;
   const auto replace = [&](const std::string& id) {
