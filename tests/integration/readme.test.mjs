@@ -1,22 +1,24 @@
-// Runs what the README says: every command, and the feature table against the tests it names.
+// Runs what the README and docs/api.md say: every command, and the feature table against the tests it names.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { binary, Server } from './harness.mjs';
+import { binary, patience, Server } from './harness.mjs';
 
 const root = process.env.OCTAVO_SOURCE_DIR;
 const readme = fs.readFileSync(path.join(root, 'README.md'), 'utf8');
+const here = path.dirname(fileURLToPath(import.meta.url));  // the packages of the clients are found from here
 const run = promisify(execFile);
 
+const blocks = (text, language) => [...text.matchAll(new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``, 'g'))].map(([, block]) => block.trim());
+const sectionOf = (section) => readme.split(`\n## ${section}\n`)[1].split('\n## ')[0];
+
 /// The shell lines of one section.
-function commands(section) {
-  const text = readme.split(`\n## ${section}\n`)[1].split('\n## ')[0];
-  return [...text.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap((block) => block[1].trim().split('\n'));
-}
+const commands = (section) => blocks(sectionOf(section), 'sh').flatMap((block) => block.split('\n'));
 
 describe('the README', () => {
   let server, folder;
@@ -64,6 +66,18 @@ describe('the README', () => {
     assert.match((await shell(lines[2])).stdout, /sound/);
   });
 
+  test('the program for the Azure Cosmos DB API works as written', async () => {
+    const [program, ...others] = blocks(sectionOf('Azure Cosmos DB'), 'js');
+    assert.deepEqual(others, []);
+    const endpoint = 'http://localhost:8081';
+    assert.ok(program.includes(endpoint));
+    const local = program.replace(endpoint, `http://127.0.0.1:${server.cosmosPort}`);
+    const source = `${local}\nconsole.log(JSON.stringify(resources));`;
+    const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', source], { cwd: here });
+    const items = JSON.parse(stdout);
+    assert.deepEqual(items.map(({ id, customer, total }) => [id, customer, total]), [['1', 'ann', 12.5]]);
+  });
+
   test('the Docker command names files that are there', () => {
     assert.match(commands('Docker')[0], /docker compose up/);
     const compose = fs.readFileSync(path.join(root, 'compose.yaml'), 'utf8');
@@ -91,6 +105,44 @@ describe('the README', () => {
   test('every local link leads somewhere', () => {
     for (const [, target] of readme.matchAll(/\]\(([^)#]+)\)/g)) {
       if (!target.includes('://')) assert.ok(fs.existsSync(path.join(root, target)), target);
+    }
+  });
+});
+
+/// The commands in the shell blocks of a page, each with the comment beside it and below it.
+function commandsOf(page) {
+  const found = [];
+  for (const line of blocks(page, 'sh').join('\n').split('\n')) {
+    const [, code, comment] = line.match(/^(.*?)\s*(?:(?:^|\s)# (.*))?$/);
+    if (code === '') found.at(-1).comment += ` ${comment ?? ''}`;
+    else if (/^(\w+=|curl )/.test(code)) found.push({ code, comment: comment ?? '' });
+    else found.at(-1).code += `\n${code}`;
+  }
+  return found;
+}
+
+/// A pattern for a reply as documentation shows it, with `…` for what is left out.
+const shown = (reply) => new RegExp(`^${reply.split('…').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('.*')}$`);
+
+describe('docs/api.md', () => {
+  test('its commands work as written, in their order', async (t) => {
+    const page = fs.readFileSync(path.join(root, 'docs/api.md'), 'utf8');
+    const server = await Server.startFor(t);
+    const all = commandsOf(page.replaceAll('http://127.0.0.1:5984', server.url));
+    // A feed that waits is left after some seconds, as by a reader.
+    const curl = `curl() { case "$*" in *feed=continuous*) set -- --max-time ${2 * patience} "$@" ;; esac; command curl -s -w '%{stderr}%{http_code}' "$@"; }`;
+    const separator = '\x1e';
+    const script = [curl, ...all.map(({ code }) => `${code}\nprintf '\\x1e'; printf '\\x1e' >&2`)].join('\n');
+    const { stdout, stderr } = await run('bash', ['-c', script], { env: { PATH: process.env.PATH } });
+    const [replies, statuses] = [stdout, stderr].map((text) => text.split(separator));
+    const results = all.map(({ code, comment }, index) => ({ code, comment, reply: replies[index].trim(), status: statuses[index] }));
+    const ran = results.filter(({ code }) => code.includes('curl '));
+    assert.ok(ran.length > 40, `${ran.length} commands`);
+    for (const { code, comment, reply, status } of ran) {
+      const failure = comment.match(/^([45]\d\d)\b/)?.[1];
+      assert.match(status, failure ? new RegExp(`^${failure}$`) : /^20[012]$/, `${code}: ${reply}`);
+      const [, example] = comment.match(/^ ?([{[].*)$/) ?? [];
+      if (example) assert.match(reply, shown(example), code);
     }
   });
 });
