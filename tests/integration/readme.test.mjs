@@ -7,7 +7,8 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { binary, patience, Server } from './harness.mjs';
+import { cosmosRequest } from './cosmos_request.mjs';
+import { binary, expectStatus, patience, Server } from './harness.mjs';
 
 const root = process.env.OCTAVO_SOURCE_DIR;
 const readme = fs.readFileSync(path.join(root, 'README.md'), 'utf8');
@@ -19,6 +20,9 @@ const sectionOf = (section) => readme.split(`\n## ${section}\n`)[1].split('\n## 
 
 /// The shell lines of one section.
 const commands = (section) => blocks(sectionOf(section), 'sh').flatMap((block) => block.split('\n'));
+
+/// `NAME=value` of a command, as an object.
+const variables = (command) => Object.fromEntries([...command.matchAll(/\b([A-Z_]+)=(\S+)/g)].map(([, name, value]) => [name, value]));
 
 describe('the README', () => {
   let server, folder;
@@ -78,11 +82,27 @@ describe('the README', () => {
     assert.deepEqual(items.map(({ id, customer, total }) => [id, customer, total]), [['1', 'ann', 12.5]]);
   });
 
-  test('the Docker command names files that are there', () => {
+  test('the Docker commands name files that are there', () => {
     assert.match(commands('Docker')[0], /docker compose up/);
-    const compose = fs.readFileSync(path.join(root, 'compose.yaml'), 'utf8');
-    for (const name of ['COUCHDB_USER', 'COUCHDB_PASSWORD']) assert.ok(compose.includes(name));
     assert.match(fs.readFileSync(path.join(root, 'Dockerfile'), 'utf8'), /HEALTHCHECK .*octavo", "health"/);
+  });
+
+  test('compose.yaml takes the variables of its command, and repeats the command', () => {
+    const compose = fs.readFileSync(path.join(root, 'compose.yaml'), 'utf8');
+    const [command] = commands('Docker');
+    const passed = [...compose.matchAll(/^ {6}([A-Z_]+):/gm)].map(([, name]) => name);
+    assert.deepEqual(Object.keys(variables(command)), passed);
+    assert.equal(compose.split('\n')[0], `# ${command}`);
+  });
+
+  test('with the variables of each Docker command, port 8081 takes the well-known key, and both APIs answer', async (t) => {
+    const starts = commands('Docker').map(variables);
+    assert.equal(starts.length, 2);
+    for (const env of starts) {
+      const started = await Server.startFor(t, { env });
+      expectStatus(await cosmosRequest(started, 'GET', '/dbs'), 200);
+      expectStatus(await started.get('/_all_dbs', { auth: `${env.COUCHDB_USER}:${env.COUCHDB_PASSWORD}` }), 200);
+    }
   });
 
   test('every feature names a test that is run, and every test is named', () => {
