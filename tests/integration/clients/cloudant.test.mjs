@@ -8,10 +8,31 @@ const { CloudantV1, BasicAuthenticator, CouchdbSessionAuthenticator, ChangesFoll
 const { NoAuthAuthenticator } = core;
 const login = { username: credentials.name, password: credentials.password };
 
+const methods = Object.getOwnPropertyNames(CloudantV1.prototype).filter((name) => name !== 'constructor');
+const succeeded = new Set();  // methods of which a call has succeeded
+
+/// A client that notes which of its methods succeed.
 function client(server, authenticator) {
   const service = new CloudantV1({ authenticator });
   service.setServiceUrl(server.url);
-  return service;
+  return new Proxy(service, {
+    get(target, name) {
+      const value = target[name];
+      if (typeof value !== 'function') return value;
+      if (!methods.includes(name)) return value.bind(target);
+      return async (...parameters) => {
+        const response = await value.apply(target, parameters);
+        succeeded.add(name);
+        return response;
+      };
+    },
+  });
+}
+
+async function textOf(stream) {
+  let text = '';
+  for await (const chunk of stream) text += chunk;
+  return text;
 }
 
 const failure = (promise) => promise.then(() => assert.fail('it should have failed'), (error) => error);
@@ -95,10 +116,6 @@ describe('@ibm-cloud/cloudant', () => {
     const diff = (await cloudant.postRevsDiff({ db: 'bulk',
       documentRevisions: { doc1: [written[1].rev, `2-${'0'.repeat(32)}`] } })).result;
     assert.deepEqual(diff.doc1.missing, [`2-${'0'.repeat(32)}`]);
-    const stream = (await cloudant.postAllDocsAsStream({ db: 'bulk' })).result;
-    let text = '';
-    for await (const chunk of stream) text += chunk;
-    assert.equal(JSON.parse(text).rows.length, 10);
   });
 
   test('a partitioned database: information, _all_docs, _find, _explain', async () => {
@@ -249,5 +266,141 @@ describe('@ibm-cloud/cloudant', () => {
     assert.equal(info.result.viewIndex.language, 'javascript');
     const refused = await failure(cloudant.postView({ db: 'report', ddoc: 'own', view: 'sales' }));
     assert.equal(refused.status, 400);
+  });
+
+  test('design documents are found, listed, read and deleted', async () => {
+    await cloudant.putDatabase({ db: 'designs' });
+    const named = { db: 'designs', ddoc: 'all' };
+    const { rev } = (await cloudant.putDesignDocument({ ...named, designDocument: { views: { ids: { map: '(doc) => {}' } } } })).result;
+    assert.equal((await cloudant.headDesignDocument(named)).headers.etag, `"${rev}"`);
+    assert.deepEqual(Object.keys((await cloudant.getDesignDocument(named)).result.views), ['ids']);
+    assert.deepEqual(ids((await cloudant.postDesignDocs({ db: 'designs' })).result.rows), ['_design/all']);
+    const queried = await cloudant.postDesignDocsQueries({ db: 'designs', queries: [{ limit: 1 }, { keys: ['_design/none'] }] });
+    assert.deepEqual(queried.result.results.map((result) => result.rows[0].error), [undefined, 'not_found']);
+    assert.equal((await cloudant.deleteDesignDocument({ ...named, rev })).result.ok, true);
+    assert.equal((await failure(cloudant.getDesignDocument(named))).code, 404);
+  });
+
+  test('local documents are found and deleted', async () => {
+    await cloudant.putDatabase({ db: 'local' });
+    const named = { db: 'local', docId: 'checkpoint' };
+    await cloudant.putLocalDocument({ ...named, document: { seq: 7 } });
+    assert.equal((await cloudant.headLocalDocument(named)).status, 200);
+    assert.equal((await cloudant.deleteLocalDocument(named)).result.ok, true);
+    assert.equal((await failure(cloudant.headLocalDocument(named))).code, 404);
+  });
+
+  test('shards of a database and of a document', async () => {
+    await cloudant.putDatabase({ db: 'sharded', q: 2 });
+    const { shards } = (await cloudant.getShardsInformation({ db: 'sharded' })).result;
+    assert.deepEqual(Object.keys(shards), ['00000000-7fffffff', '80000000-ffffffff']);
+    const { range, nodes } = (await cloudant.getDocumentShardsInfo({ db: 'sharded', docId: 'a' })).result;
+    assert.deepEqual(shards[range], nodes);
+  });
+
+  test('searches, analyses a text, and tells of a search index', async () => {
+    await cloudant.putDatabase({ db: 'searched', partitioned: true });
+    await cloudant.postBulkDocs({ db: 'searched', bulkDocs: { docs: [{ _id: 'p:1', text: 'red apple' }, { _id: 'q:2', text: 'red pear' }] } });
+    const indexes = { texts: { index: 'function (doc) { index("default", doc.text); }' } };
+    await cloudant.putDesignDocument({ db: 'searched', ddoc: 'own', designDocument: { indexes } });
+    await cloudant.putDesignDocument({ db: 'searched', ddoc: 'all', designDocument: { options: { partitioned: false }, indexes } });
+    const everywhere = { db: 'searched', ddoc: 'all', index: 'texts', query: 'red' };
+    const inPartition = { ...everywhere, ddoc: 'own', partitionKey: 'q' };
+    assert.equal((await cloudant.postSearch(everywhere)).result.totalRows, 2);
+    assert.equal(JSON.parse(await textOf((await cloudant.postSearchAsStream(everywhere)).result)).total_rows, 2);
+    assert.deepEqual(ids((await cloudant.postPartitionSearch(inPartition)).result.rows), ['q:2']);
+    assert.deepEqual(ids(JSON.parse(await textOf((await cloudant.postPartitionSearchAsStream(inPartition)).result)).rows), ['q:2']);
+    assert.deepEqual((await cloudant.postSearchAnalyze({ analyzer: 'english', text: 'Running' })).result.tokens, ['run']);
+    assert.equal((await cloudant.getSearchInfo({ db: 'searched', ddoc: 'all', index: 'texts' })).result.searchIndex.docCount, 2);
+    const size = await cloudant.getSearchDiskSize({ db: 'searched', ddoc: 'all', index: 'texts' });
+    assert.ok(size.result.searchIndex.diskSize > 0);
+  });
+
+  test('as a stream, each listing and query is the same as otherwise', async () => {
+    await cloudant.putDatabase({ db: 'streamed', partitioned: true });
+    await cloudant.postBulkDocs({ db: 'streamed', bulkDocs: { docs: [{ _id: 'p:1', n: 1 }, { _id: 'p:2', n: 2 }] } });
+    const views = { n: { map: 'function (doc) { emit(doc.n, 1); }' } };
+    await cloudant.putDesignDocument({ db: 'streamed', ddoc: 'own', designDocument: { views } });
+    await cloudant.putDesignDocument({ db: 'streamed', ddoc: 'all', designDocument: { options: { partitioned: false }, views } });
+    const db = 'streamed', partitionKey = 'p', selector = { n: { $gt: 0 } };
+    const listings = {
+      getDocument: [{ db, docId: 'p:1' }, 'n', 1],
+      postAllDocs: [{ db, key: 'p:2' }, 'rows', 1],
+      postAllDocsQueries: [{ db, queries: [{ limit: 1 }, { limit: 2 }] }, 'results', 2],
+      postBulkGet: [{ db, docs: [{ id: 'p:1' }, { id: 'p:2' }] }, 'results', 2],
+      postChanges: [{ db }, 'results', 4],
+      postFind: [{ db, selector }, 'docs', 2],
+      postPartitionAllDocs: [{ db, partitionKey }, 'rows', 2],
+      postPartitionFind: [{ db, partitionKey, selector }, 'docs', 2],
+      postPartitionView: [{ db, partitionKey, ddoc: 'own', view: 'n' }, 'rows', 2],
+      postView: [{ db, ddoc: 'all', view: 'n' }, 'rows', 2],
+      postViewQueries: [{ db, ddoc: 'all', view: 'n', queries: [{}, { key: 1 }] }, 'results', 2],
+    };
+    const size = (value) => (Array.isArray(value) ? value.length : value);
+    for (const [method, [parameters, member, expected]] of Object.entries(listings)) {
+      const { result } = await cloudant[method](parameters);
+      const streamed = JSON.parse(await textOf((await cloudant[`${method}AsStream`](parameters)).result));
+      assert.deepEqual([size(result[member]), size(streamed[member])], [expected, expected], method);
+    }
+  });
+
+  test('a document, and several, as multipart', async () => {
+    await cloudant.putDatabase({ db: 'parts' });
+    await cloudant.postBulkDocs({ db: 'parts', bulkDocs: { docs: [{ _id: 'a', n: 1 }, { _id: 'b', n: 2 }] } });
+    const several = { db: 'parts', docs: [{ id: 'a' }, { id: 'b' }] };
+    for (const kind of ['Mixed', 'Related']) {
+      const bulk = await cloudant[`postBulkGetAs${kind}`](several);
+      assert.match(bulk.headers['content-type'], new RegExp(`^multipart/${kind.toLowerCase()};`));
+      assert.match(await textOf(bulk.result), /"_id":"a"[^]*"_id":"b"/);
+      // Without attachments a document has one part: CouchDB, too, sends it as JSON.
+      const one = await cloudant[`getDocumentAs${kind}`]({ db: 'parts', docId: 'a' });
+      assert.equal(JSON.parse(await textOf(one.result)).n, 1);
+    }
+  });
+
+  test('counts databases, and lists no replications', async () => {
+    assert.equal((await cloudant.headUpInformation()).status, 200);
+    const { total } = (await cloudant.getCurrentDatabasesInformation()).result.databases;
+    assert.equal(total, (await cloudant.getAllDbs()).result.length);
+    assert.equal((await cloudant.getSchedulerDocs()).result.totalRows, 0);
+    assert.equal((await cloudant.getSchedulerJobs()).result.totalRows, 0);
+  });
+
+  // Each method with its parameters, and the status of the refusal.
+  const replicationDocument = { source: { url: 'http://127.0.0.1/a' }, target: { url: 'http://127.0.0.1/b' } };
+  const attachment = { db: 'refusing', docId: 'a', attachmentName: 'photo.png' };
+  const notOffered = {
+    deleteAttachment: [{ ...attachment, rev: `1-${'0'.repeat(32)}` }, 404],
+    deleteReplicationDocument: [{ docId: 'r', rev: `1-${'0'.repeat(32)}` }, 404],
+    getActivityTrackerEvents: [{}, 501],
+    getAttachment: [attachment, 404],
+    getCapacityDatabasesInformation: [{}, 501],
+    getCapacityThroughputInformation: [{}, 501],
+    getCurrentThroughputInformation: [{}, 501],
+    getReplicationDocument: [{ docId: 'r' }, 404],
+    getSchedulerDocument: [{ docId: 'r' }, 404],
+    getSchedulerJob: [{ jobId: 'r' }, 404],
+    headAttachment: [attachment, 404],
+    headReplicationDocument: [{ docId: 'r' }, 404],
+    headSchedulerDocument: [{ docId: 'r' }, 404],
+    headSchedulerJob: [{ jobId: 'r' }, 404],
+    postActivityTrackerEvents: [{ types: ['management'] }, 501],
+    postReplicator: [{ replicationDocument }, 501],
+    putAttachment: [{ ...attachment, attachment: Buffer.from('x'), contentType: 'image/png' }, 501],
+    putCapacityThroughputConfiguration: [{ blocks: 1 }, 501],
+    putCorsConfiguration: [{ origins: ['https://app.example.com'] }, 403],
+    putReplicationDocument: [{ docId: 'r', replicationDocument }, 501],
+  };
+
+  test('what is not offered is refused', async () => {
+    await cloudant.putDatabase({ db: 'refusing' });
+    await cloudant.putDocument({ db: 'refusing', docId: 'a', document: {} });
+    const statuses = {};
+    for (const [method, [parameters]] of Object.entries(notOffered)) statuses[method] = (await failure(cloudant[method](parameters))).code;
+    assert.deepEqual(statuses, Object.fromEntries(Object.entries(notOffered).map(([method, [, status]]) => [method, status])));
+  });
+
+  test('every other method of the client has succeeded in a test of this suite', () => {
+    assert.deepEqual(methods.filter((name) => !notOffered[name] && !succeeded.has(name)), []);
   });
 });
