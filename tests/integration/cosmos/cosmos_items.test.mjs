@@ -270,12 +270,11 @@ describe('items of the Cosmos DB API', () => {
     assert.equal((await container.items.upsert({ ...big, n: 2 })).resource.n, 2);
     const bigger = await errorOf(container.items.create({ ...big, id: 'bigger', text: 'x'.repeat(2_200_000) }));
     assert.equal(bigger.code, 413);
-    assert.match(bigger.body?.message ?? bigger.message, /The item has 22\d+ bytes; the limit is 2MiB \(cosmos\.item_bytes_max\)/);
+    assert.match(bigger.body?.message ?? bigger.message, /Request size is too large\. The item has 22\d+ bytes; the limit is 2MiB \(cosmos\.item_bytes_max\)/);
     assert.equal((await container.items.create({ id: 'ü'.repeat(255), pk: 'x' })).statusCode, 201);
     assert.equal((await errorOf(container.items.create({ id: 'i'.repeat(256), pk: 'x' }))).code, 400);
     const asked = await cosmosRequest(server, 'POST', `/${container.url}/docs`, { body: { id: 'a?b', pk: 'x' }, partition: ['x'] });
     assert.equal(asked.status, 201);
-    assert.equal(asked.headers['x-ms-documentdb-partitionkeyrangeid'], '0');
     assert.equal((await cosmosRequest(server, 'GET', `/${container.url}/docs/a%3Fb`, { partition: ['x'] })).body.id, 'a?b');
     for (const id of ['a/b', 'a\\b', 'a#b', '']) {
       const reply = await cosmosRequest(server, 'POST', `/${container.url}/docs`, { body: { id, pk: 'x' }, partition: ['x'] });

@@ -74,7 +74,23 @@ describe('links of the Cosmos DB API', () => {
     assert.equal(reply.body.second, true);
   });
 
-  test('functions, users and permissions by _self', async () => {
+  for (const [kind, definition] of Object.entries({
+    triggers: { id: 'stamp', body: 'function () {}', triggerType: 'Pre', triggerOperation: 'All' },
+    udfs: { id: 'half', body: 'function (n) { return n / 2; }' },
+  })) {
+    test(`${kind} by _self`, async () => {
+      const { resource: coll } = await container.read();
+      const { _self: self } = (await ask(201, 'POST', `/${coll._self}${kind}`, { body: definition })).body;
+      assert.ok(self.startsWith(`${coll._self}${kind}/`), self);
+      assert.equal((await ask(200, 'GET', `/${self}`)).body.id, definition.id);
+      const body = { ...definition, body: 'function () { return 1; }' };
+      assert.equal((await ask(200, 'PUT', `/${self}`, { body })).body.body, body.body);
+      await ask(204, 'DELETE', `/${self}`);
+      await ask(404, 'GET', `/${self}`);
+    });
+  }
+
+  test('procedures, users and permissions by _self', async () => {
     const { resource: coll } = await container.read();
     const script = await ask(201, 'POST', `/${coll._self}sprocs`, { body: { id: 'p', body: 'function () { getContext().getResponse().setBody(7); }' } });
     assert.equal((await ask(200, 'GET', `/${script.body._self}`)).body.id, 'p');

@@ -63,6 +63,33 @@ describe('pages over several physical partitions', () => {
     });
   }
 
+  test('what concerns one range names it: writes, reads, queries, the change feed', async () => {
+    const ask = async (method, path, options) => {
+      const reply = await cosmosRequest(server, method, `/${container.url}/docs${path}`, options);
+      assert.ok(reply.status < 300, reply.text);
+      return { items: reply.body.Documents, range: reply.headers['x-ms-documentdb-partitionkeyrangeid'] };
+    };
+    const ranges = new Set();
+    for (let key = 0; key < 40; key++) {
+      const partition = [`k${key}`];
+      const { range } = await ask('POST', '', { body: { id: 'named', pk: partition[0] }, partition });
+      assert.equal((await ask('GET', '/named', { partition })).range, range);
+      ranges.add(range);
+      await ask('DELETE', '/named', { partition });
+    }
+    assert.deepEqual([...ranges].sort(), ['0', '1', '2', '3']);
+    for (const range of ranges) {
+      const inRange = { 'x-ms-documentdb-partitionkeyrangeid': range };
+      const query = { 'content-type': 'application/query+json', 'x-ms-documentdb-isquery': 'true' };
+      const queried = await ask('POST', '', { body: { query: 'SELECT * FROM c' }, headers: { ...query, ...inRange } });
+      assert.equal(queried.range, range);
+      const partition = [queried.items[0].pk];
+      assert.equal((await ask('POST', '', { body: { query: 'SELECT * FROM c' }, headers: query, partition })).range, range);
+      assert.equal((await ask('GET', '', { headers: { 'A-IM': 'Incremental Feed', ...inRange } })).range, range);
+      assert.equal((await ask('GET', '', { headers: { 'A-IM': 'Incremental Feed' }, partition })).range, range);
+    }
+  });
+
   test('a page that reads from every range is charged for all', async () => {
     const few = await page('SELECT * FROM c', 1);
     const whole = await page('SELECT * FROM c', 1000);

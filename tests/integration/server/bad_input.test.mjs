@@ -15,11 +15,19 @@ describe('bad input', () => {
   const put = (body) => server.put(`/${db}/bad`, body);
 
   for (const body of ['{', '{"a":', '{"a" 1}', '{"a":1,}', "{'a':1}", '{a:1}', '{"a":01}', '{"a":+1}', '{"a":.5}', '{"a":1.}', '{"a":NaN}',
-    '{"a":Infinity}', '{"a":tru}', '{"a":"\t"}', '{"a":"\\x"}', '{"a":"\\u12"}', '{"a":"unended}', '{"a":1}{"b":2}', '{"a":1} trailing', ',', '']) {
+    '{"a":Infinity}', '{"a":tru}', '{"a":"\t"}', '{"a":"\\x"}', '{"a":"\\u12"}', '{"a":"unended}', '{"a":1}{"b":2}', '{"a":1} trailing', ',']) {
     test(`the JSON ${JSON.stringify(body)} is refused`, async () => {
       expectError(await put(body), 400, 'bad_request', /JSON/i);
     });
   }
+
+  test('an empty body is said to be empty', async () => {
+    const reason = 'invalid UTF-8 JSON at byte 0: the text is empty';
+    for (const body of ['', undefined]) expectError(await put(body), 400, 'bad_request', reason);
+    for (const call of ['', '/_bulk_docs', '/_find']) {
+      expectError(await server.post(`/${db}${call}`, '', { headers: { 'Content-Type': 'application/json' } }), 400, 'bad_request', reason);
+    }
+  });
 
   test('bytes that are not UTF-8 are refused', async () => {
     for (const bytes of [[0xff], [0xc3, 0x28], [0xe2, 0x28, 0xa1], [0xed, 0xa0, 0x80], [0xc0, 0xaf], [0xf5, 0x80, 0x80, 0x80], [0xe2, 0x82]]) {
