@@ -175,17 +175,18 @@ Value object_to_array(Evaluation& evaluation, Arguments arguments) {
 
 enum class SetOperation : std::uint8_t { intersection, all, difference };
 
-// The result has each element once.
+// The result has each element once. An intersection has the order of the second array, as in Microsoft's examples.
 template <SetOperation operation>
 Value set_operation(Evaluation& evaluation, Arguments arguments) {
   if (!arguments[0].is_array() || !arguments[1].is_array()) return {};
-  auto left = elements_of(evaluation, arguments[0]);
+  constexpr std::size_t first = operation == SetOperation::intersection ? 1 : 0;
+  auto left = elements_of(evaluation, arguments[first]);
   if (!left) return {};
   KeySet right(evaluation);
   if constexpr (operation == SetOperation::all) {
-    if (!append_elements(evaluation, arguments[1], *left)) return {};
+    if (!append_elements(evaluation, arguments[1 - first], *left)) return {};
   } else {
-    const auto elements = elements_of(evaluation, arguments[1]);
+    const auto elements = elements_of(evaluation, arguments[1 - first]);
     if (!elements) return {};
     for (const Value& element : *elements) right.insert(element);
   }

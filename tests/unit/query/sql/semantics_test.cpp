@@ -70,9 +70,13 @@ TEST_CASE("BETWEEN and IN") {
 TEST_CASE("arrays and objects leave out what is undefined") {
   CHECK(value_of("[1, undefined, 2]") == "[1,2]");
   CHECK(value_of("{a: 1, b: undefined, c: {d: undefined}}") == R"({"a":1,"c":{}})");
-  CHECK(value_of("{a: 1, a: 2}") == R"({"a":2})");
   CHECK(value_of("[[1, [2, 3]][1][0], {a: {b: 5}}.a.b, {a: 1}['a'], [1, 2][5] ?? 'none', {a: 1}[0] ?? 'none']") ==
         R"([2,5,1,"none","none"])");
+}
+
+TEST_CASE("of members with the same name, the last one is kept") {
+  CHECK(value_of("{a: 1, b: 3, a: 2}") == R"({"b":3,"a":2})");
+  CHECK(value_of("(SELECT 1 AS a, 3 AS b, 2 AS a)") == R"({"b":3,"a":2})");
 }
 
 TEST_CASE("subqueries without items") {
