@@ -120,6 +120,11 @@ bool read_update(JSContext* context, JS::HandleValue returned, UpdateResult& res
 
 }  // namespace
 
+std::string_view engine_version() {
+  static const std::string version = std::to_string(MOZJS_MAJOR_VERSION);
+  return version;
+}
+
 Expected<void> check_function(std::string_view source) {
   auto checked = Runtime::run(nullptr, CallState{}, [&](JSContext* context, Runtime&, World&) {
     JS::RootedValue function(context);

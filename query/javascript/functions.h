@@ -19,6 +19,9 @@
 /// call then gets a new world. Documents are JSON texts with `_id` and `_rev`.
 namespace octavo::query::javascript {
 
+/// The major version of SpiderMonkey, which runs the functions.
+std::string_view engine_version();
+
 /// The rows that map functions emitted, as JSON text. Reused for the next document.
 struct MapOutput {
   struct Row {

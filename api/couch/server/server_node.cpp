@@ -10,6 +10,7 @@
 #include "api/couch/server/statistics.h"
 #include "api/http/metrics.h"
 #include "config/version.h"
+#include "query/javascript/functions.h"
 #include "storage/lmdb/store.h"
 
 namespace octavo::api::couch {
@@ -83,10 +84,12 @@ json::object versions() {
     collation["collator_version"] = version_text(collator);
   }
   const storage::StorageEngine engine = storage::storage_engine();
-  return {{"octavo", json::object{{"version", config::version()}, {"compiler", __VERSION__}}},
-          {"collation_driver", std::move(collation)},
-          {"storage_engine", json::object{{"name", engine.name}, {"version", engine.version}}},
-          {"tls_library", OpenSSL_version(OPENSSL_VERSION)}};
+  return {
+      {"octavo", json::object{{"version", config::version()}, {"compiler", __VERSION__}}},
+      {"collation_driver", std::move(collation)},
+      {"javascript_engine", json::object{{"name", "spidermonkey"}, {"version", query::javascript::engine_version()}}},
+      {"storage_engine", json::object{{"name", engine.name}, {"version", engine.version}}},
+      {"tls_library", OpenSSL_version(OPENSSL_VERSION)}};
 }
 
 Task<Expected<Reply>> get_versions(Call& call) {
