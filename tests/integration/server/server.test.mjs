@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { expectError, expectStatus, Server } from '../harness.mjs';
 
@@ -138,6 +140,24 @@ describe('server endpoints', () => {
   test('an unknown endpoint is not found', async () => {
     expectStatus(await server.get('/_nothing_here'), 404);
     expectStatus(await server.get('/alpha/_nothing_here'), 404);
+  });
+
+  test('what docs/couchdb.md says is not offered is refused', async () => {
+    const page = fs.readFileSync(path.join(process.env.OCTAVO_SOURCE_DIR, 'docs/couchdb.md'), 'utf8');
+    const section = page.split('\n## Not offered, and why\n')[1].split('\n## ')[0];
+    const settings = [], endpoints = [];
+    for (const [, subject, here] of section.matchAll(/^\| (.+?) \| (.+?) \|/gm)) {
+      const [, group] = subject.match(/^`(\w+)\/\w+`/) ?? [];
+      for (const [, word] of group ? subject.matchAll(/`([\w/]+)`/g) : []) settings.push(word.includes('/') ? word : `${group}/${word}`);
+      const [, method = 'GET', target] = subject.match(/^`(?:(GET|POST) \/)?(_\S+)`/) ?? [];
+      if (target) endpoints.push([method, `/${target.replace('{n}', '_local')}`, Number(here)]);
+    }
+    assert.ok(settings.length >= 9, settings.join());
+    assert.equal(endpoints.length, 4, endpoints.join());
+    for (const [method, target, status] of endpoints) expectStatus(await server.request(method, target), status);
+    for (const setting of [...settings, 'vhosts/a.example.com', 'cors:a.example.com/origins']) {
+      expectError(await server.put(`/_node/_local/_config/${setting}`, '"true"'), 403, 'modification_not_allowed', /there is no such setting/);
+    }
   });
 
   test('a request id is taken over when it is well formed', async () => {
