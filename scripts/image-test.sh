@@ -190,6 +190,39 @@ stops_cleanly() {
   podman stop --time 30 "$name" >/dev/null
   ((SECONDS - begun <= 10)) && [[ $(exit_code) == 0 ]]
 }
+# Ends with 0 within 10 seconds, although a client follows the changes, another waits for one, and a view runs without end.
+stops_while_busy() {
+  local feed poll
+  request --output /dev/null "$url/shop/_design/spin" --request PUT --data \
+    '{"views":{"v":{"map":"function (doc) { for (;;) {} }"}}}' || return 1
+  curl --silent --no-buffer --output /dev/null "$url/shop/_changes?feed=continuous&since=now&heartbeat=1000" &
+  feed=$!
+  curl --silent --output /dev/null "$url/shop/_changes?feed=longpoll&since=now" &
+  poll=$!
+  curl --silent --output /dev/null --max-time 60 "$url/shop/_design/spin/_view/v" &
+  sleep 2
+  stops_cleanly || return 1
+  wait "$feed" "$poll" || true
+}
+ends_by_interrupt() {
+  podman kill --signal INT "$name" >/dev/null && [[ $(timeout 10 podman wait "$name") == 0 ]]
+}
+reloads() {
+  podman kill --signal HUP "$name" >/dev/null
+  local attempt
+  for attempt in {1..50}; do
+    ! grep -q 'SIGHUP: ' <(logs) || break
+    sleep 0.1
+  done
+  grep -q 'SIGHUP: ' <(logs) && answers
+}
+# Another container on the volume of the running one.
+second_is_refused() {
+  local output
+  ! output=$(podman run --rm --volume "$name:/data" --env COUCHDB_USER=admin --env COUCHDB_PASSWORD=secret "$image" 2>&1) &&
+    grep -q 'is in use by another octavo process' <<<"$output" && answers
+}
+log_is_json() { logs | jq -es 'length > 1 and all(type == "object")' >/dev/null; }
 not_started() { [[ $(podman wait "$name") == 1 ]]; }
 explains_permissions() {
   logs | grep -q 'Permission denied\. This process has uid 5984 and gid 0; /data belongs to 0:0 and has mode 0755\. Type as root: chown -R 5984:0 /data'
@@ -243,18 +276,30 @@ check() {
   ok "answers as CouchDB: a document, a view, a search" write_and_read
   ok "answers as Azure Cosmos DB with the emulator's key" cosmos_answers
   ok "is healthy" healthy
+  ok "a second container on its volume is refused, and says why" second_is_refused
+  ok "SIGHUP reads the configuration again" reloads
   ok "SIGTERM ends it with 0 within 10 seconds" stops_cleanly
   ok "starts again" start_again
   ok "has its data" replies /shop/p1 '"price":3'
   ok "can be killed" kill_now
   ok "starts after kill -9" start_again
   ok "has its data after kill -9" replies /shop/p1 '"price":3'
-  ok "stops" stops_cleanly
+  ok "SIGINT ends it with 0" ends_by_interrupt
+  ok "starts after SIGINT" start_again
+  ok "stops within 10 seconds, with feeds open and a view that does not end" stops_while_busy
   ok "its volume is sound" volume_is_sound
 
   remove
   ok "is healthy on another port" start -- serve --port 6984
   ok "the health check asks that port" healthy
+
+  remove
+  ok "is healthy where every request needs a password" start --env OCTAVO_REQUIRE_VALID_USER=true
+  ok "the health check needs none" healthy
+
+  remove
+  ok "starts with a log in JSON" start --env OCTAVO_LOG_FORMAT=json
+  ok "has only JSON in its log" log_is_json
 
   remove
   ok "a random user of group 0 may use a new volume" start --user 123456:0
@@ -278,6 +323,10 @@ check() {
   ok "starts with one processor" start --cpus 1
   ok "has threads for one processor" io_threads 1
   ok "which the kernel confirms" thread_names_are 1
+
+  remove
+  ok "starts on one processor of the machine" start --cpuset-cpus 0
+  ok "has threads for that one" io_threads 1
 
   remove
   ok "starts with 128 MiB of memory" start --memory 128m --memory-swap 128m
