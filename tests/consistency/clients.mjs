@@ -11,6 +11,7 @@ const PARTITION_STEPS = {
   batch: 14, listPartition: 8, findLocal: 7, findUnindexed: 2, partitionFeed: 1, partitionView: 3, partitionSearch: 3,
 };
 export const VALUES = 4;
+const PAD_BYTES_MAX = 3_000;
 const HANG_UP_CHANCE = 0.015;
 
 export const indexes = [
@@ -126,7 +127,9 @@ export class Client {
   newBody(id) {
     const tag = `${this.tagBase}.${this.tags++}`;
     const body = { ...this.shape.placeIn(id), tag, n: this.random.below(VALUES), hot: 1 };
-    if (this.random.chance(0.3)) body.pad = 'x'.repeat(this.random.below(300));
+    // Bodies of 1 KiB and more are stored compressed.
+    const padBytes = this.random.below(this.random.chance(0.4) ? PAD_BYTES_MAX : 300);
+    if (this.random.chance(0.3)) body.pad = `${tag} `.repeat(padBytes / (tag.length + 1));
     return body;
   }
   /// An edit of a document: mostly of its current revision, as far as the clients know.
