@@ -1,4 +1,5 @@
 // Few ids, fields and values, so that calls meet: in one document, in one revision tree, in one index.
+import { createHash } from 'node:crypto';
 
 // Keys of more than 511 bytes are stored in another way, and must sort with the others all the same.
 const LONG = 'k'.repeat(600);
@@ -27,6 +28,8 @@ const NUMBERS = [-1, 0, 1, 2, 2.5, 10, 100, -2.5, 0.1, 1e-7, 1e21, -1e300, 2 ** 
 const TEXTS = ['', 'a', 'A', 'b', 'ä', 'aa', 'a b', '€', 'z', `${LONG}1`, `${LONG}2`, 'a"b'];
 
 // Revisions that come by replication: a tree of hand-made hashes, so that branches overlap in every way.
+// Two are so long that their ancestors are stored in several blocks.
+const TRUNK = [...'af0123456789abcdef0123456'];
 const GRAFTS = [
   ['a', 'b', 'c', 'd'],
   ['a', 'b', 'e'],
@@ -34,7 +37,14 @@ const GRAFTS = [
   ['a', 'f', 'a', 'b'],
   ['9', '8'],
   ['9', '7', '7'],
+  [...TRUNK, ...'0123456789abcdef0123'],
+  [...TRUNK, ...'fedcba9876543210fed'],
 ];
+// A hash names its whole ancestry, as real ones do.
+function graftedHash(ancestry) {
+  const text = ancestry.join('');
+  return text.length <= 8 ? text.padEnd(32, '0') : createHash('md5').update(text).digest('hex');
+}
 
 export class Pools {
   constructor(random, session) {
@@ -137,14 +147,7 @@ export class Pools {
   graft() {
     const whole = this.random.pick(GRAFTS);
     const end = this.random.between(1, whole.length);
-    // A hash names its whole ancestry, as real ones do.
-    const revs = whole.slice(0, end).map(
-      (_, i) =>
-        `${i + 1}-${whole
-          .slice(0, i + 1)
-          .join('')
-          .padEnd(32, '0')}`,
-    );
+    const revs = whole.slice(0, end).map((_, i) => `${i + 1}-${graftedHash(whole.slice(0, i + 1))}`);
     const start = this.random.chance(0.2) ? this.random.below(end) : 0;
     return revs.slice(start).reverse();
   }
