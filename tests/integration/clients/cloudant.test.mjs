@@ -388,7 +388,6 @@ describe('@ibm-cloud/cloudant', () => {
     postReplicator: [{ replicationDocument }, 501],
     putAttachment: [{ ...attachment, attachment: Buffer.from('x'), contentType: 'image/png' }, 501],
     putCapacityThroughputConfiguration: [{ blocks: 1 }, 501],
-    putCorsConfiguration: [{ origins: ['https://app.example.com'] }, 403],
     putReplicationDocument: [{ docId: 'r', replicationDocument }, 501],
   };
 
