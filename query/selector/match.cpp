@@ -45,7 +45,38 @@ int compare_text(std::string_view text, const json::value& argument, bool is_raw
   return is_raw ? text.compare(other) : compare_strings(text, other);
 }
 
-int compare_operand(const Operand& operand, const json::value& argument, bool is_raw) {
+/// Bytes of strings that are compared in about the time of a comparison of short values.
+constexpr std::size_t compared_bytes_per_step = 32;
+
+/// The steps of a comparison with an argument that equals the value. 0 for a short one, which is part of its condition.
+std::size_t steps_to_compare(const json::value& argument) {
+  std::size_t steps = 0;
+  if (argument.is_string()) return argument.get_string().size() / compared_bytes_per_step;
+  if (argument.is_array()) {
+    for (const json::value& item : argument.get_array()) steps += 1 + steps_to_compare(item);
+  } else if (argument.is_object()) {
+    for (const auto& member : argument.get_object()) {
+      steps += 1 + member.key().size() / compared_bytes_per_step + steps_to_compare(member.value());
+    }
+  }
+  return steps;
+}
+
+/// Charges what a comparison takes beyond its condition's step: the bytes of strings, the values of arrays and objects.
+/// No more than the argument's size, which is where the comparison ends.
+bool take_comparison(const Operand& operand, const json::value& argument, MatchBudget& budget) {
+  if (is_text(argument)) {
+    if (operand.type() != TypeRank::string) return true;
+    const std::size_t bytes = std::min(operand.string().size(), argument.get_string().size());
+    return bytes < compared_bytes_per_step || budget.take(bytes / compared_bytes_per_step);
+  }
+  if (!argument.is_structured() || operand.type() != type_rank(argument)) return true;
+  return !budget.is_exhausted() && budget.take(steps_to_compare(argument));
+}
+
+/// Meaningless once the budget is used up.
+int compare_operand(const Operand& operand, const json::value& argument, bool is_raw, MatchBudget& budget) {
+  if (!take_comparison(operand, argument, budget)) return 1;
   if (operand.is_element) return is_raw ? compare_raw(operand.value, argument) : compare(operand.value, argument);
   if (operand.rank == TypeRank::string) return compare_text(operand.text, argument, is_raw);
   const json::value true_value(true);
@@ -53,25 +84,25 @@ int compare_operand(const Operand& operand, const json::value& argument, bool is
 }
 
 /// True if the operand equals one of the arguments of `$in` or `$nin`.
-bool is_listed(const SelectorNode& node, const Operand& operand) {
+bool is_listed(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
   const bool is_raw = node.is_raw_order;
   if (node.sorted_arguments.empty()) {
     return std::ranges::any_of(node.argument.get_array(), [&](const json::value& argument) {
-      return compare_operand(operand, argument, is_raw) == 0;
+      return compare_operand(operand, argument, is_raw, budget) == 0;
     });
   }
   const auto at = std::ranges::partition_point(node.sorted_arguments, [&](const json::value& argument) {
-    return compare_operand(operand, argument, is_raw) > 0;
+    return compare_operand(operand, argument, is_raw, budget) > 0;
   });
-  return at != node.sorted_arguments.end() && compare_operand(operand, *at, is_raw) == 0;
+  return at != node.sorted_arguments.end() && compare_operand(operand, *at, is_raw, budget) == 0;
 }
 
 /// `$in`: for an array, its elements are looked up.
 bool is_in(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
-  if (operand.type() != TypeRank::array) return is_listed(node, operand);
+  if (operand.type() != TypeRank::array) return is_listed(node, operand, budget);
   for (const element item : json_access::array(operand.value)) {
     if (!budget.take()) return false;
-    if (is_listed(node, Operand::of(item))) return true;
+    if (is_listed(node, Operand::of(item), budget)) return true;
   }
   return false;
 }
@@ -89,7 +120,9 @@ bool is_same_value(element value, const json::value& argument, bool is_strict, M
     case TypeRank::number:
       return (!is_strict || is_integer(value) != argument.is_double()) && compare(value, argument) == 0;
     case TypeRank::string:
-      return value.get_string().value_unsafe() == view(argument.get_string());
+      return value.get_string().value_unsafe().size() == argument.get_string().size() &&
+             take_comparison(Operand::of(value), argument, budget) &&
+             value.get_string().value_unsafe() == view(argument.get_string());
     case TypeRank::array: {
       const auto items = json_access::array(value);
       const auto& others = argument.get_array();
@@ -190,6 +223,8 @@ bool take_passed(MatchBudget& budget, std::size_t passed) {
 }
 
 FieldLookup find_within(element root, const FieldPath& path, MatchBudget& budget, std::size_t first_part = 0) {
+  // The other sides of an `$or` are still tried when the budget is used up: each would pass all members.
+  if (budget.is_exhausted()) return {FieldLookup::Outcome::bad_path, {}, 0};
   const FieldLookup lookup = find_field(root, path, first_part);
   take_passed(budget, lookup.passed);
   return lookup;
@@ -215,7 +250,7 @@ bool matches_value(const SelectorNode& node, const Operand& operand, MatchBudget
 
 /// Whether the operator holds for a value that exists.
 bool holds(const SelectorNode& node, const Operand& operand, MatchBudget& budget) {
-  const auto order = [&] { return compare_operand(operand, node.argument, node.is_raw_order); };
+  const auto order = [&] { return compare_operand(operand, node.argument, node.is_raw_order, budget); };
   switch (node.op) {
     case Operator::less:
       return order() < 0;
@@ -244,7 +279,8 @@ bool holds(const SelectorNode& node, const Operand& operand, MatchBudget& budget
     case Operator::regex:
       return matches_regex(node, operand, budget);
     case Operator::begins_with:
-      return operand.type() == TypeRank::string && operand.string().starts_with(view(node.argument.get_string()));
+      return operand.type() == TypeRank::string && take_comparison(operand, node.argument, budget) &&
+             operand.string().starts_with(view(node.argument.get_string()));
     case Operator::all:
       return has_all(node, operand, budget);
     case Operator::element_match: {
@@ -366,8 +402,13 @@ bool is_match(const Selector& selector, const SelectorSubject& subject, MatchBud
     if (!comparison.path.empty()) {
       return matches_comparison(comparison, find_in_subject(subject, comparison.path, budget), budget);
     }
+    // Each such condition renders and parses the document.
+    constexpr std::size_t rendered_bytes_per_step = 8;
+    if (budget.is_exhausted()) return false;
+    const std::string text = whole_document(subject);
+    if (!budget.take(text.size() / rendered_bytes_per_step)) return false;
     DocumentParser parser;
-    const auto document = parser.parse(whole_document(subject));
+    const auto document = parser.parse(text);
     return document && matches_comparison(comparison, Found::of(Operand::of(*document)), budget);
   });
 }

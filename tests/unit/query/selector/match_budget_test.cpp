@@ -86,6 +86,38 @@ TEST_CASE("elements by their number, and the sizes of long arrays, use up the bu
   CHECK(match(R"({"$nor":[)" + many(R"({"n":{"$size":5}})", 100) + "]}", numbers(1000), 10'000).is_exhausted);
 }
 
+TEST_CASE("long names of the same length use up the budget by their bytes", "[match_budget]") {
+  const std::string name(6400, 'n');
+  std::string object = "{";
+  for (int i = 0; i < 100; ++i) object += (i == 0 ? "\"" : ",\"") + name + std::to_string(100 + i) + "\":0";
+  const std::string selector = R"({"$or":[)" + many("{\"" + name + "xyz\":1}", 100) + "]}";
+  CHECK(match(selector, object + "}", 100'000).is_exhausted);
+  CHECK_FALSE(match(selector, members(100), 10'000).is_exhausted);  // names of other lengths are passed quickly
+}
+
+TEST_CASE("conditions on the document as a whole use up the budget by its size", "[match_budget]") {
+  const std::string selector = R"({"$nor":[)" + many(R"({"$eq":1})", 100) + "]}";
+  CHECK(match(selector, members(1000), 10'000).is_exhausted);
+  CHECK_FALSE(match(selector, members(10), 10'000).is_exhausted);
+}
+
+TEST_CASE("long strings use up the budget by the bytes that are compared", "[match_budget]") {
+  const std::string text = R"({"n":[)" + many('"' + std::string(6400, 'a') + '"', 100) + "]}";
+  const std::string other = '"' + std::string(6399, 'a') + "b\"";
+  CHECK(match(R"({"n":{"$elemMatch":{"$eq":)" + other + "}}}", text, 5000).is_exhausted);
+  CHECK(match(R"({"n":{"$elemMatch":{"$gt":)" + other + "}}}", text, 5000).is_exhausted);
+  CHECK(match(R"({"n":{"$in":[)" + other + "]}}", text, 5000).is_exhausted);
+  CHECK_FALSE(match(R"({"n":{"$elemMatch":{"$eq":"b"}}})", text, 1000).is_exhausted);
+}
+
+TEST_CASE("long arrays use up the budget by the values that are compared", "[match_budget]") {
+  const std::string zeros = "[[" + many("0", 1000) + "]]";
+  const std::string ending = "[[" + many("0", 1000) + ",1]]";
+  CHECK(match(R"({"n":{"$elemMatch":{"$eq":)" + ending + "}}}", R"({"n":[)" + many(zeros, 100) + "]}", 10'000)
+            .is_exhausted);
+  CHECK_FALSE(match(R"({"n":{"$elemMatch":{"$eq":[1]}}})", R"({"n":[)" + many(zeros, 100) + "]}", 10'000).is_exhausted);
+}
+
 TEST_CASE("the cost of conditions on elements and of regular expressions grows with the document", "[match_budget]") {
   CHECK(cost_grows_with_document(selector_of(R"({"a":{"$elemMatch":{"$gt":5}}})")));
   CHECK(cost_grows_with_document(selector_of(R"({"$or":[{"a":1},{"b":{"$regex":"x"}}]})")));
