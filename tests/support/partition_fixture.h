@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <future>
 #include <iostream>
 #include <latch>
@@ -55,6 +56,16 @@ class PartitionFixture {
     options_ = options;
     open(0);
     if (!partition_->create()) throw std::runtime_error("cannot create the partition");
+  }
+
+  /// A copy of another one as it is now, which must not be written meanwhile.
+  PartitionFixture(storage::PhysicalPartition::Options options, const PartitionFixture& source) {
+    options.folder = folder_.path() / "partition";
+    options.durability = options.faults == nullptr ? config::Durability::ephemeral : config::Durability::commit;
+    options_ = options;
+    std::filesystem::create_directory(options_.folder);
+    std::filesystem::copy_file(source.options_.folder / "data.mdb", options_.folder / "data.mdb");
+    open(source.sequences_->watermark());
   }
 
   void open(storage::Sequence last) {

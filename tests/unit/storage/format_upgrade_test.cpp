@@ -15,12 +15,14 @@
 #include "storage/lmdb/store_preparation.h"
 #include "storage/partition/unique_keys.h"
 #include "support/digest_row.h"
+#include "support/fault_plan.h"
 #include "support/format_1.h"
 #include "support/partition_fixture.h"
 #include "support/revisions.h"
 
 using namespace octavo;
 using namespace octavo::storage;
+using octavo::tests::FaultPlan;
 using octavo::tests::PartitionFixture;
 using octavo::tests::rev;
 
@@ -272,4 +274,58 @@ TEST_CASE("a row of format 1 that names no change goes, and a damaged one ends t
   REQUIRE_FALSE(damaged);
   CHECK(damaged.error().code == ErrorCode::corrupted);
   CHECK_FALSE(is_marked(fixture));
+}
+
+TEST_CASE("an upgrade during which any one call fails changes nothing that readers see, and is continued") {
+  PartitionFixture source;
+  fill_as_format_1(source, 10);
+  const auto before = state_of(source);
+  struct Case {
+    FaultPlan::Fault fault;
+    std::optional<ErrorCode> code;  ///< nullopt: it need not notice
+    std::size_t stride = 1;
+  };
+  using Call = StorageCall;
+  const std::vector<Case> cases{
+      {{.code = EIO}, ErrorCode::io_failure},
+      {{.code = ENOSPC}, ErrorCode::disk_full, 7},
+      {{.code = FaultPlan::no_memory}, ErrorCode::overloaded, 5},
+      {{.code = fault_code::too_many_readers, .calls = {Call::begin_read}}, ErrorCode::overloaded},
+      {{.code = EIO, .calls = {Call::commit}, .panics = true}, ErrorCode::io_failure},
+      {{.code = EIO, .calls = {Call::commit}, .took_place = true, .panics = true}, ErrorCode::io_failure},
+      {{.code = fault_code::must_grow, .calls = {Call::put, Call::erase, Call::commit}}, std::nullopt, 3},
+  };
+  for (const Case& one : cases) {
+    for (std::size_t n = 1;; n += one.stride) {
+      CAPTURE(one.fault.code, one.fault.took_place, one.fault.panics, n);
+      FaultPlan faults;
+      PartitionFixture fixture({.folder = {}, .faults = &faults}, source);
+      FaultPlan::Fault fault = one.fault;
+      fault.from = n;
+      faults.plan(fault);
+      StorePreparation preparation;
+      const auto upgraded = fixture.partition().upgrade_rows(preparation);
+      const bool has_failed = faults.fired() > 0;
+      faults.heal();
+      CHECK(upgraded.has_value() == (!has_failed || !one.code));
+      if (!upgraded) {
+        CHECK(upgraded.error().code == one.code);
+        CHECK(state_of(fixture) == before);
+        CHECK(checked(fixture).problems == std::vector<std::string>{});
+        REQUIRE(fixture.partition().upgrade_rows(preparation));
+      }
+      CHECK(is_marked(fixture));
+      for (int opened = 0; opened < 2; ++opened) {
+        CHECK(state_of(fixture) == before);
+        CHECK(checked(fixture).problems == std::vector<std::string>{});
+        CHECK(checked(fixture).rows_of_format_1 == 0);
+        const Sequence last = fixture.snapshot().last_sequence().value();
+        fixture.open(last);
+      }
+      if (!has_failed) {
+        CHECK(n > 1);
+        break;
+      }
+    }
+  }
 }

@@ -1,17 +1,24 @@
 // Faults below the group commit: who is told what, and what the feed shows.
 #include <future>
+#include <limits>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
+#include "base/unix_time.h"
+#include "storage/lmdb/store_preparation.h"
+#include "storage/partition/old_tombstones.h"
 #include "storage/partition/partition_check.h"
 #include "support/fault_plan.h"
 #include "support/partition_fixture.h"
+#include "support/revisions.h"
 
 using namespace octavo;
 using namespace octavo::storage;
 using octavo::tests::FaultPlan;
 using octavo::tests::HeldWriter;
 using octavo::tests::PartitionFixture;
+using octavo::tests::rev;
 using Call = StorageCall;
 
 namespace {
@@ -60,6 +67,90 @@ struct FailingPartition {
   FaultPlan faults;
   PartitionFixture fixture;
 };
+
+/// A copy of a filled partition, whose calls fail.
+struct FailingCopy {
+  explicit FailingCopy(const PartitionFixture& source) : fixture({.folder = {}, .faults = &faults}, source) {}
+
+  FaultPlan faults;
+  PartitionFixture fixture;
+};
+
+/// One way in which a storage call of the background fails, and what it is told.
+struct BackgroundFault {
+  FaultPlan::Fault fault;
+  std::optional<ErrorCode> code;  ///< nullopt: it need not notice
+};
+
+std::vector<BackgroundFault> background_faults() {
+  return {
+      {{.code = EIO}, ErrorCode::io_failure},
+      {{.code = ENOSPC}, ErrorCode::disk_full},
+      {{.code = FaultPlan::no_memory}, ErrorCode::overloaded},
+      {{.code = EIO, .calls = {Call::commit}, .panics = true}, ErrorCode::io_failure},
+      {{.code = EIO, .calls = {Call::commit}, .took_place = true, .panics = true}, ErrorCode::io_failure},
+      {{.code = fault_code::must_grow, .calls = {Call::put, Call::erase, Call::commit}}, std::nullopt},
+  };
+}
+
+/// What readers of the feed see, a line for each change, and the counters.
+std::vector<std::string> feed_state(PartitionFixture& fixture) {
+  std::vector<std::string> lines;
+  const Snapshot snapshot = fixture.snapshot();
+  auto feed = snapshot.feed();
+  for (auto row = feed.seek(1); row; row = feed.next()) {
+    const std::string id(row->id);
+    const auto document = snapshot.find(id).value();
+    lines.push_back(
+        fmt::format("{} {} {} {}", row->sequence, id, row->revision.to_string(), document ? document->body : "(none)"));
+  }
+  for (const auto* key : {"p", "q"}) {
+    const DocumentStatistics statistics = snapshot.statistics_of(key).value();
+    lines.push_back(fmt::format("{}: {} {}", key, statistics.document_count, statistics.deleted_count));
+  }
+  lines.push_back(fmt::format("dropped through {}", snapshot.counters().value().dropped_through));
+  return lines;
+}
+
+void reopen(PartitionFixture& fixture) {
+  const Sequence last = fixture.snapshot().last_sequence().value();  // the snapshot ends before the partition does
+  fixture.open(last);
+}
+
+/// Tombstones of all kinds: of a long history, of conflicts, of a long id, of a whole logical partition.
+void fill_with_tombstones(PartitionFixture& fixture) {
+  REQUIRE(fixture.put("p:lives", R"({"v":1})"));
+  auto edited = fixture.put("p:edited", "{}");
+  for (int edit = 0; edit < 40; ++edit) edited = fixture.put("p:edited", "{}", edited->revision);
+  REQUIRE(fixture.put("p:edited", "{}", edited->revision, true));
+  for (const auto* hash : {"aaa", "bbb"}) {
+    REQUIRE(fixture.replicate("p:forked", R"({"last":true})", {rev(2, hash), rev(1, "x")}, true));
+  }
+  for (const std::string& id : {"p:" + std::string(600, 'k'), std::string("q:1"), std::string("q:2")}) {
+    const auto written = fixture.put(id, "{}");
+    REQUIRE(written);
+    REQUIRE(fixture.put(id, "{}", written->revision, true));
+  }
+}
+
+std::vector<Tombstone> all_tombstones(PartitionFixture& fixture) {
+  auto tombstones = find_old_tombstones(fixture.snapshot(), {.after = 0,
+                                                             .through = fixture.sequences().watermark(),
+                                                             .before_s = std::numeric_limits<std::int64_t>::max(),
+                                                             .now_s = unix_now_s(),
+                                                             .rows_max = 1000,
+                                                             .tombstones_max = 1000})
+                        .value()
+                        .tombstones;
+  for (Tombstone& tombstone : tombstones) tombstone.partition_key = tombstone.id.substr(0, 1);
+  return tombstones;
+}
+
+Expected<void> drop_all_tombstones(PartitionFixture& fixture, std::vector<Tombstone> tombstones) {
+  std::promise<Expected<void>> done;
+  fixture.partition().drop_tombstones(std::move(tombstones), [&](auto result) { done.set_value(std::move(result)); });
+  return done.get_future().get();
+}
 
 }  // namespace
 
@@ -216,6 +307,104 @@ TEST_CASE("local documents, purges and index tasks are answered whichever call f
       subject.check_files();
       if (failures == 0) {
         CHECK(n > 9);
+        break;
+      }
+    }
+  }
+}
+
+TEST_CASE("tombstones are dropped all or not at all, whichever call fails, and afterwards all of them are") {
+  PartitionFixture source;
+  fill_with_tombstones(source);
+  const auto tombstones = all_tombstones(source);
+  REQUIRE(tombstones.size() == 5);
+  const auto with_tombstones = feed_state(source);
+  std::vector<std::string> without_tombstones;
+  for (const BackgroundFault& kind : background_faults()) {
+    for (std::size_t n = 1;; ++n) {
+      CAPTURE(kind.fault.code, kind.fault.took_place, kind.fault.panics, n);
+      FailingCopy subject(source);
+      FaultPlan::Fault fault = kind.fault;
+      fault.from = n;
+      subject.faults.plan(fault);
+      const auto dropped = drop_all_tombstones(subject.fixture, tombstones);
+      const bool has_failed = subject.faults.fired() > 0;
+      subject.faults.heal();
+      if (!has_failed && without_tombstones.empty()) {
+        without_tombstones = feed_state(subject.fixture);
+        CHECK(without_tombstones.size() == with_tombstones.size() - 5);
+      }
+      CHECK(dropped.has_value() == (!has_failed || !kind.code));
+      if (!dropped) {
+        CHECK(dropped.error().code == kind.code);
+        if (!fault.took_place) CHECK(feed_state(subject.fixture) == with_tombstones);
+        CHECK(subject.fixture.is_sound());
+        CHECK(drop_all_tombstones(subject.fixture, tombstones));
+      }
+      for (int opened = 0; opened < 2; ++opened) {
+        if (!without_tombstones.empty()) CHECK(feed_state(subject.fixture) == without_tombstones);
+        CHECK(all_tombstones(subject.fixture).empty());
+        CHECK(subject.fixture.is_sound());
+        reopen(subject.fixture);
+      }
+      if (!has_failed) {
+        CHECK(n > (fault.calls == std::set{Call::commit} ? 1 : 15));
+        break;
+      }
+    }
+  }
+}
+
+TEST_CASE("replaced revisions that cannot be removed stay readable, whichever call fails, and are removed afterwards") {
+  PartitionFixture source;
+  const ReplacedLimits limits{.kept_s = 3600, .share_percent = 100};
+  source.partition().set_replaced_limits(limits);
+  const auto first = source.put("p:a", R"({"v":0})");
+  REQUIRE(first);
+  auto last = *first;
+  for (int edit = 1; edit <= 130; ++edit) {  // each is a row, and a group removes 100
+    last = source.put("p:a", fmt::format(R"({{"v":{}}})", edit), last.revision).value();
+  }
+  const auto kept = [](PartitionFixture& fixture) {
+    const Snapshot snapshot = fixture.snapshot();
+    const auto record = snapshot.find_record("p:a").value().value();
+    return replaced_log::revisions_of(snapshot.transaction(), fixture.tree(PartitionTree::replaced), record).value();
+  };
+  const auto state = feed_state(source);
+  REQUIRE(kept(source).size() == 130);
+  for (const BackgroundFault& kind : background_faults()) {
+    for (std::size_t n = 1;; n += n % 20 < 8 ? 1 : 6) {  // most calls erase one row after the other
+      CAPTURE(kind.fault.code, kind.fault.took_place, kind.fault.panics, n);
+      FailingCopy subject(source);
+      FaultPlan::Fault fault = kind.fault;
+      fault.from = n;
+      subject.faults.plan(fault);
+      const StorePreparation preparation;
+      const auto dropped = subject.fixture.partition().drop_replaced(preparation);
+      const bool has_failed = subject.faults.fired() > 0;
+      subject.faults.heal();
+      CHECK(dropped.has_value() == (!has_failed || !kind.code));
+      if (!dropped) {
+        CHECK(dropped.error().code == kind.code);
+        const auto left = kept(subject.fixture);
+        CHECK((left.size() == 130 || left.size() == 30 || (fault.took_place && left.empty())));
+        if (!left.empty()) CHECK(left.back().generation == 130);
+        CHECK(feed_state(subject.fixture) == state);
+        CHECK(subject.fixture.is_sound());
+        CHECK(subject.fixture.partition().drop_replaced(preparation));
+      }
+      for (int opened = 0; opened < 2; ++opened) {
+        CHECK(kept(subject.fixture).empty());
+        CHECK(feed_state(subject.fixture) == state);
+        CHECK(subject.fixture.is_sound());
+        reopen(subject.fixture);
+      }
+      // And it is filled again.
+      subject.fixture.partition().set_replaced_limits(limits);
+      REQUIRE(subject.fixture.put("p:a", "{}", last.revision));
+      CHECK(kept(subject.fixture).size() == 1);
+      if (!has_failed) {
+        CHECK(n > (fault.calls == std::set{Call::commit} ? 2 : 130));
         break;
       }
     }
