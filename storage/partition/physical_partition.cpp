@@ -149,14 +149,18 @@ Expected<bool> PhysicalPartition::run_part_and_wait(
 
 Expected<void> PhysicalPartition::drop_replaced(const StorePreparation& preparation) {
   constexpr std::size_t rows_per_group = 100;
-  while (!preparation.is_stopped()) {
-    OCTAVO_TRY(const bool more, run_part_and_wait([this](WriteTransaction& transaction, Tree) {
-                 const Tree log = store_->tree(static_cast<std::size_t>(PartitionTree::replaced));
-                 return replaced_log::erase_oldest(transaction, log, rows_per_group);
-               }));
-    if (!more) break;
+  try {
+    while (!preparation.is_stopped()) {
+      OCTAVO_TRY(const bool more, run_part_and_wait([this](WriteTransaction& transaction, Tree) {
+                   const Tree log = store_->tree(static_cast<std::size_t>(PartitionTree::replaced));
+                   return replaced_log::erase_oldest(transaction, log, rows_per_group);
+                 }));
+      if (!more) break;
+    }
+    return {};
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
   }
-  return {};
 }
 
 Expected<void> PhysicalPartition::upgrade_rows(StorePreparation& preparation) {

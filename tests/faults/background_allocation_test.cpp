@@ -23,7 +23,9 @@
 #include "query/follow/parallel_work.h"
 #include "query/javascript/script.h"
 #include "query/json/parsed_document.h"
+#include "storage/lmdb/store_preparation.h"
 #include "storage/partition/partition_transaction.h"
+#include "support/format_1.h"
 #include "support/partition_fixture.h"
 #include "support/temporary_folder.h"
 
@@ -124,6 +126,46 @@ TEST_CASE("the partition's refusal of a task reaches who asked for it, without m
   });
   CHECK(allocations > 1);
   CHECK(refused);
+}
+
+TEST_CASE("the preparation of a compaction is told of each refusal of memory, and succeeds once there is some") {
+  PartitionFixture source;
+  source.partition().set_replaced_limits({.kept_s = 3600, .share_percent = 100});
+  const auto first = source.put("p:a", R"({"v":1})").value();
+  REQUIRE(source.put("p:a", R"({"v":2})", first.revision));
+  REQUIRE(source.put("p:b", "{}"));
+  store_as_format_1(source, "p:a");
+  store_logical_as_format_1(source, "p");
+  const auto prepare = [](PartitionFixture& fixture) -> Expected<void> {
+    storage::StorePreparation preparation;
+    OCTAVO_TRY_VOID(fixture.partition().drop_replaced(preparation));
+    return fixture.partition().upgrade_rows(preparation);
+  };
+  bool has_thrown = false;
+  std::size_t refusals = 0;
+  for (std::size_t n = 1;; ++n) {
+    PartitionFixture fixture({}, source);
+    Expected<void> prepared;
+    fail_allocation(n);
+    try {
+      prepared = prepare(fixture);
+    } catch (const std::bad_alloc&) {
+      has_thrown = true;
+    }
+    const bool struck = stop_failing();
+    CAPTURE(n);
+    if (!prepared) {
+      CHECK(struck);
+      CHECK(prepared.error().code == ErrorCode::overloaded);
+      ++refusals;
+    }
+    CHECK(prepare(fixture));
+    CHECK(fixture.is_sound());
+    CHECK(storage::check_partition(fixture.partition(), true).value().rows_of_format_1 == 0);
+    if (!struck) break;
+  }
+  CHECK_FALSE(has_thrown);
+  CHECK(refusals > 10);
 }
 
 TEST_CASE("a stored procedure cannot catch that the server is short of memory, be it twice") {
