@@ -1,5 +1,5 @@
 // IBM Cloudant's endpoints about an account: API keys, permissions of databases, CORS, counts.
-#include <array>
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
@@ -82,26 +82,33 @@ struct CorsChange {
   std::string text;
 };
 
-/// In the order in which they are made: other origins are answered last.
+/// In the order in which they are made: `*` and credentials exclude each other at each moment, and `enabled` comes
+/// last.
 Expected<std::vector<CorsChange>> read_cors(const Request& request) {
   OCTAVO_TRY(const json::object body, json_object_body(request));
+  const auto flag = [&](std::string_view member, bool usual) -> Expected<bool> {
+    const json::value* value = body.if_contains(member);
+    if (value == nullptr) return usual;
+    if (value->is_bool()) return value->get_bool();
+    return fail(ErrorCode::bad_request, "`" + std::string(member) + "` must be a boolean.");
+  };
   std::string origins;
+  bool any_origin = false;
   const json::value* list = body.if_contains("origins");
-  if (list == nullptr || !list->is_array())
+  const auto is_string = [](const json::value& origin) { return origin.is_string(); };
+  if (list == nullptr || !list->is_array() || !std::ranges::all_of(list->get_array(), is_string)) {
     return fail(ErrorCode::bad_request, "`origins` must be an array of strings.");
+  }
   for (const json::value& origin : list->get_array()) {
-    if (!origin.is_string()) return fail(ErrorCode::bad_request, "`origins` must be an array of strings.");
+    any_origin = any_origin || origin.get_string() == "*";
     origins.append(origins.empty() ? "" : ",").append(origin.get_string());
   }
-  std::vector<CorsChange> changes{{"origins", std::move(origins)}};
-  for (const auto& [member, key] :
-       {std::pair{"allow_credentials", "credentials"}, std::pair{"enable_cors", "enabled"}}) {
-    const json::value* value = body.if_contains(member);
-    if (value != nullptr && !value->is_bool()) {
-      return fail(ErrorCode::bad_request, "`" + std::string(member) + "` must be a boolean.");
-    }
-    changes.push_back({key, value == nullptr || value->get_bool() ? "true" : "false"});
-  }
+  OCTAVO_TRY(const bool credentials, flag("allow_credentials", !any_origin));
+  OCTAVO_TRY(const bool enabled, flag("enable_cors", true));
+  const auto text = [](bool value) { return std::string(value ? "true" : "false"); };
+  std::vector<CorsChange> changes{{"credentials", text(credentials)}, {"origins", std::move(origins)}};
+  if (credentials) std::swap(changes[0], changes[1]);
+  changes.push_back({"enabled", text(enabled)});
   return changes;
 }
 

@@ -228,6 +228,10 @@ describe('@ibm-cloud/cloudant', () => {
     assert.deepEqual((await cloudant.getCorsInformation()).result, {
       enable_cors: true, allow_credentials: false, origins: ['https://shop.example.com', 'https://a.example.com'] });
     assert.equal((await browser()).headers['access-control-allow-origin'], 'https://shop.example.com');
+    await cloudant.putCorsConfiguration({ origins: ['https://shop.example.com'], enableCors: true, allowCredentials: true });
+    await cloudant.putCorsConfiguration({ origins: ['*'], enableCors: true });
+    assert.deepEqual((await cloudant.getCorsInformation()).result, { enable_cors: true, allow_credentials: false, origins: ['*'] });
+    await cloudant.putCorsConfiguration({ origins: ['https://shop.example.com', 'https://a.example.com'], enableCors: true, allowCredentials: true });
     const refused = await failure(cloudant.putCorsConfiguration({ origins: ['*'], enableCors: true, allowCredentials: true }));
     assert.equal(refused.code, 400, refused.message);
     assert.deepEqual((await cloudant.getCorsInformation()).result.origins, ['https://shop.example.com', 'https://a.example.com']);

@@ -205,7 +205,7 @@ TEST_CASE("_dbs_info tells of the databases asked for, also of those that are no
 
 TEST_CASE("the node goes by three names and no other") {
   ServerFixture fixture;
-  for (const auto* name : {"_local", "nonode@nohost", "octavo@127.0.0.1"}) {
+  for (const auto* name : {"_local", "nonode@nohost", "octavo@127.0.0.1", "couchdb@127.0.0.1"}) {
     CHECK(fixture.json("/_node/{node}", "/_node/x", {{"node", name}}).at("name") == "octavo@127.0.0.1");
   }
   CHECK(fixture.get("/_node/{node}", "/_node/x", {{"node", "other"}}).error() ==
