@@ -82,34 +82,28 @@ struct CorsChange {
   std::string text;
 };
 
-/// In the order in which they are made: `*` and credentials exclude each other at each moment, and `enabled` comes
-/// last.
+/// In the order in which they are made: other origins are answered last.
 Expected<std::vector<CorsChange>> read_cors(const Request& request) {
   OCTAVO_TRY(const json::object body, json_object_body(request));
-  const auto flag = [&](std::string_view member, bool usual) -> Expected<bool> {
+  const auto flag = [&](std::string_view member) -> Expected<std::string> {
     const json::value* value = body.if_contains(member);
-    if (value == nullptr) return usual;
-    if (value->is_bool()) return value->get_bool();
+    if (value == nullptr) return "true";  // as in Cloudant
+    if (value->is_bool()) return value->get_bool() ? "true" : "false";
     return fail(ErrorCode::bad_request, "`" + std::string(member) + "` must be a boolean.");
   };
   std::string origins;
-  bool any_origin = false;
   const json::value* list = body.if_contains("origins");
   const auto is_string = [](const json::value& origin) { return origin.is_string(); };
   if (list == nullptr || !list->is_array() || !std::ranges::all_of(list->get_array(), is_string)) {
     return fail(ErrorCode::bad_request, "`origins` must be an array of strings.");
   }
   for (const json::value& origin : list->get_array()) {
-    any_origin = any_origin || origin.get_string() == "*";
     origins.append(origins.empty() ? "" : ",").append(origin.get_string());
   }
-  OCTAVO_TRY(const bool credentials, flag("allow_credentials", !any_origin));
-  OCTAVO_TRY(const bool enabled, flag("enable_cors", true));
-  const auto text = [](bool value) { return std::string(value ? "true" : "false"); };
-  std::vector<CorsChange> changes{{"credentials", text(credentials)}, {"origins", std::move(origins)}};
-  if (credentials) std::swap(changes[0], changes[1]);
-  changes.push_back({"enabled", text(enabled)});
-  return changes;
+  OCTAVO_TRY(auto credentials, flag("allow_credentials"));
+  OCTAVO_TRY(auto enabled, flag("enable_cors"));
+  return std::vector<CorsChange>{
+      {"origins", std::move(origins)}, {"credentials", std::move(credentials)}, {"enabled", std::move(enabled)}};
 }
 
 /// Blocking. All changes are made, or none.

@@ -93,7 +93,7 @@ describe('PouchDB', () => {
       _id: `d${n}`, n, ...(n === 120 && { _attachments: { file: { content_type: 'text/plain', data: 'aGVsbG8=' } } }) })));
     const target = remote('pouch-with-file');
     const denied = [];
-    const result = await source.replicate.to(target).on('denied', ({ doc }) => denied.push(doc));
+    const result = await source.replicate.to(target).on('denied', (refusal) => denied.push(refusal));
     assert.equal(result.docs_written, 249);
     assert.equal(denied.length, 1);
     assert.equal(denied[0].name, 'forbidden');

@@ -128,7 +128,11 @@ TEST_CASE("Cloudant's endpoints of an account show what there is and say what th
   couch.put("/db");
   CHECK(couch.get("/_api/v2/user/config/cors").body ==
         "{\"enable_cors\":false,\"allow_credentials\":false,\"origins\":[]}\n");
-  CHECK(couch.put("/_api/v2/user/config/cors", R"({"origins":["*"]})").status == 403);
+  CHECK(couch.put("/_api/v2/user/config/cors", R"({"origins":"*"})").status == 400);
+  CHECK(couch.put("/_api/v2/user/config/cors", R"({"origins":["*"],"enable_cors":1})").status == 400);
+  CHECK(couch.put("/_api/v2/user/config/cors", R"({"origins":["*"]})").status == 200);
+  CHECK(couch.get("/_api/v2/user/config/cors").body ==
+        "{\"enable_cors\":true,\"allow_credentials\":true,\"origins\":[\"*\"]}\n");
   CHECK(couch.get("/_api/v2/user/current/databases").body == "{\"databases\":{\"total\":1}}\n");
   CHECK(couch.get("/_api/v2/user/capacity/throughput").status == 501);
 }
