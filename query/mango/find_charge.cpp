@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "query/walk/range_count.h"
+#include "query/walk/storage_statistics.h"
 
 namespace octavo::query {
 

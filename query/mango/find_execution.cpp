@@ -26,6 +26,7 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
       scope_{.partition_key = std::move(partition_key)},
       sort_bytes_max_(sort_bytes_max),
       documents_expire_(database_->has_time_to_live()),
+      walks_(prepared_->plans, prepared_->walked, prepared_->bookmark.has_value()),
       skip_left_(prepared_->request.skip),
       limit_left_(prepared_->request.limit) {
   const FindRequest& request = prepared_->request;
@@ -35,7 +36,6 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
     skip_left_ = 0;
     limit_left_ = std::numeric_limits<std::uint64_t>::max();
   }
-  progress_.resize(prepared_->plans.size());
   if (limit_left_ == 0 || plan().branches.empty()) finished_ = scanned_ = true;
   // A sort in memory skips the rows up to the bookmark one by one, in keep_for_sort.
   if (const auto& bookmark = prepared_->bookmark; bookmark && !finished_ && !plan().sort_in_memory) {
@@ -100,7 +100,7 @@ Expected<ScanState> FindExecution::scan(std::size_t& rows_left) {
                              .keys_examined = statistics_.keys_examined,
                              .counts_all_ids = false},
                             *this);
-    if (!state && sort_overflowed_ && turns_) {
+    if (!state && sort_overflowed_ && walks_.takes_turns()) {
       give_up_sorting();
       continue;
     }
@@ -129,7 +129,7 @@ FindExecution::Flow FindExecution::see_entry(std::string_view key) {
 Expected<FindExecution::Flow> FindExecution::take_entry(const IndexRow& row, std::string_view position,
                                                         DocumentLookup& documents) {
   if (!plan().covering) return Flow::load;
-  if (!left_.empty()) {
+  if (walks_.has_left()) {
     OCTAVO_TRY(const bool returned, was_returned(row, documents));
     if (returned) return Flow::next;
   }
@@ -140,7 +140,7 @@ Expected<FindExecution::Flow> FindExecution::take_entry(const IndexRow& row, std
 Expected<FindExecution::Flow> FindExecution::take_covered(const IndexRow& row, std::string_view position) {
   if (branch().recheck) {
     std::string text;
-    prepared_->coverings[plan_].document.append(
+    prepared_->coverings[walks_.current()].document.append(
         text, [&](std::size_t column, const FieldPath&) { return row.field(column); });
     OCTAVO_TRY(const auto root, parser_.parse(text));
     MatchBudget budget(match_steps_per_document_max);
@@ -163,7 +163,7 @@ Expected<FindExecution::Flow> FindExecution::take_document(const WalkedDocument&
   result.snapshot = found.snapshot;
   const bool everything = branch().selector.fields_used().empty() && !branch().selector.needs_whole_document();
   const bool sort = plan().sort_in_memory;
-  if ((!found.recheck || everything) && walk().branch == 0 && !sort && left_.empty()) {
+  if ((!found.recheck || everything) && walk().branch == 0 && !sort && !walks_.has_left()) {
     return emit(result, found.position);
   }
   std::string with_conflicts;

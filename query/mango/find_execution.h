@@ -15,8 +15,8 @@
 #include "query/mango/aggregator.h"
 #include "query/mango/prepared_find.h"
 #include "query/selector/match_budget.h"
-#include "query/walk/plan_turns.h"
 #include "query/walk/plan_walk.h"
+#include "query/walk/plan_walks.h"
 
 namespace octavo::query {
 
@@ -55,6 +55,8 @@ class FindExecution {
   /// Results that were written and not taken yet; the caller may empty it between slices.
   std::string& output() { return output_; }
   const WalkStatistics& statistics() const { return statistics_; }
+  /// What each plan of prepared() has read.
+  std::vector<PlanWalks::Read> reads() const { return walks_.reads(statistics_); }
   /// After the last slice: where the next page begins. nullopt: the page has passed nothing, or is an aggregation.
   std::optional<std::string> next_bookmark() const;
   /// After the last slice: the number of groups, or of documents without groups, if the request has `count`.
@@ -74,26 +76,19 @@ class FindExecution {
     const storage::Snapshot* snapshot = nullptr;
     const IndexRow* row = nullptr;
   };
-  /// How far one plan has read.
-  struct Progress {
-    PlanWalk walk;
-    double spent = 0;  ///< in request units, before its current turn
-  };
 
-  const Plan& plan() const { return prepared_->plans[plan_]; }
-  PlanWalk& walk() { return progress_[plan_].walk; }
-  const PlanWalk& walk() const { return progress_[plan_].walk; }
+  const Plan& plan() const { return prepared_->plans[walks_.current()]; }
+  PlanWalk& walk() { return walks_.walk(); }
+  const PlanWalk& walk() const { return walks_.walk(); }
   const Branch& branch() const { return plan().branches[walk().branch]; }
   Expected<partitioning::ScanState> scan(std::size_t& rows_left);
   // find_turns.cpp: which plan runs.
   void begin_turns();
-  double spent() const;
-  bool is_turn_over() const;
+  bool is_turn_over() const { return !finished_ && walks_.is_turn_over(statistics_); }
   void end_turn();
-  void switch_to(std::size_t plan);
+  void begin_turn();
   void give_up_sorting();
   void remember_end();
-  std::vector<WalkedPart> parts_of_others(std::size_t plan) const;
   void add_turns(Bookmark& bookmark) const;
   std::string describe_index(const IndexDefinition& index, bool down) const;
   Expected<bool> was_returned(simdjson::dom::element root, const storage::DocumentView& document);
@@ -131,12 +126,7 @@ class FindExecution {
   std::size_t sort_bytes_max_;
   const bool documents_expire_;  ///< documents can expire: an index entry does not show whether its document has
 
-  std::size_t plan_ = 0;                         ///< the one that runs
-  std::vector<Progress> progress_;               ///< by plan
-  std::optional<PlanTurns> turns_;               ///< set if there are several plans
-  WalkStatistics turn_began_;                    ///< the statistics when the turn began
-  std::vector<WalkedPart> walked_earlier_;       ///< what earlier pages have returned by plans that do not continue
-  std::vector<WalkedPart> left_;                 ///< what the other plans have returned, on this page and before it
+  PlanWalks walks_;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool scanned_ = false;
   bool finished_ = false;

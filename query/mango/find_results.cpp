@@ -54,10 +54,10 @@ Expected<FindExecution::Flow> FindExecution::emit(const Result& result, std::str
 }
 
 void FindExecution::remember(std::string_view position, std::size_t branch) {
-  if (!last_ || last_->branch != branch || last_plan_ != plan_) {
+  if (!last_ || last_->branch != branch || last_plan_ != walks_.current()) {
     last_.emplace();
     last_->branch = branch;
-    last_plan_ = plan_;
+    last_plan_ = walks_.current();
     if (const auto& index = plan().branches[branch].index) last_->identity = index->definition->identity;
   }
   last_->key.assign(position);
@@ -129,7 +129,7 @@ Expected<void> FindExecution::append_result(std::string& out, const Result& resu
 }
 
 std::string_view FindExecution::covered_text(const IndexRow& row, std::size_t field) {
-  const std::ptrdiff_t column = prepared_->coverings[plan_].columns[field];
+  const std::ptrdiff_t column = prepared_->coverings[walks_.current()].columns[field];
   if (column >= 0) return row.field(static_cast<std::size_t>(column));
   scratch_.clear();
   append_json_string(scratch_, row.document_id());
@@ -221,7 +221,7 @@ ScanState FindExecution::write_sorted() {
   if (sorted_.size() > skip_left_ && !aggregator_) {
     last_.emplace();
     last_->kind = Bookmark::Kind::sorted;
-    last_plan_ = plan_;
+    last_plan_ = walks_.current();
     last_->key = sorted_.back().key;
   }
   return ScanState::done;

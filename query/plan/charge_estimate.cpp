@@ -59,7 +59,7 @@ Expected<ChargeEstimate> estimate_charge(std::span<const Plan> plans, std::size_
     const double others_share = plan.sort_in_memory ? 1.0 : 0.5;
     constexpr partitioning::RequestUnits others_min = 1;
     estimate.at_most += std::max(others_min, others_share * plan.most);
-    estimate.charge = std::min(estimate.charge, estimate.charge - plan.most + plans[0].expected);
+    if (!stops_early) estimate.charge = std::min(estimate.charge, estimate.charge - plan.most + plans[0].expected);
   }
   return estimate;
 }

@@ -21,10 +21,10 @@ constexpr double turns_to_join = 16;
 
 }  // namespace
 
-PlanTurns::PlanTurns(std::span<const Plan> plans, std::size_t sure, std::vector<double> spent)
-    : spent_(std::move(spent)), sure_(sure), sure_sorts_(plans[sure].sort_in_memory), bound_(plans[sure].most) {
+PlanTurns::PlanTurns(std::span<const Plan> plans, std::size_t sure, std::vector<double> spent, double share)
+    : spent_(std::move(spent)), sure_(sure), sure_sorts_(plans[sure].sort_in_memory), bound_(share * plans[sure].most) {
   OCTAVO_ASSERT(sure < plans.size());
-  for (const Plan& plan : plans) expected_.push_back(plan.expected);
+  for (const Plan& plan : plans) expected_.push_back(std::min(plan.expected, share * plan.most));
   spent_.resize(expected_.size(), 0);
   for (std::size_t i = 0; i < spent_.size(); ++i) {
     if (i != sure_) others_ += spent_[i];
@@ -34,8 +34,8 @@ PlanTurns::PlanTurns(std::span<const Plan> plans, std::size_t sure, std::vector<
   if (expected_.size() == 1) {
     allowed_ = unlimited_budget;
   } else if (sure_sorts_) {
-    const double share = expected_[0] < bound_ ? hopeful_share : doubtful_share;
-    allowed_ = std::max(budget_min, share * bound_);
+    const double budget = expected_[0] < bound_ ? hopeful_share : doubtful_share;
+    allowed_ = std::max(budget_min, budget * bound_);
     if (spent_[0] >= allowed_) end_turn(spent_[0]);
   } else {
     begin_turn();

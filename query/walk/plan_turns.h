@@ -27,8 +27,9 @@ namespace octavo::query {
 class PlanTurns {
  public:
   /// `plans` in ascending order of expected cost; the first one begins. `sure`: number of the surest. `spent`: by plan,
-  /// what it has cost before (on pages that ended before they were full).
-  PlanTurns(std::span<const Plan> plans, std::size_t sure, std::vector<double> spent = {});
+  /// what it has cost before (on pages that ended before they were full). `share`: the part that is read of what the
+  /// plans are expected to cost.
+  PlanTurns(std::span<const Plan> plans, std::size_t sure, std::vector<double> spent = {}, double share = 1);
 
   std::size_t current() const { return current_; }
   /// What the current plan may have cost in total when its turn is over; infinite: it runs to its end.

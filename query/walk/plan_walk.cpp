@@ -14,6 +14,21 @@ double WalkStatistics::charge_since(const WalkStatistics& before) const {
                                        .document_bytes = document_bytes - before.document_bytes});
 }
 
+WalkStatistics& WalkStatistics::operator+=(const WalkStatistics& other) {
+  keys_examined += other.keys_examined;
+  documents_examined += other.documents_examined;
+  document_bytes += other.document_bytes;
+  results_returned += other.results_returned;
+  return *this;
+}
+
+WalkStatistics WalkStatistics::operator-(const WalkStatistics& before) const {
+  return {.keys_examined = keys_examined - before.keys_examined,
+          .documents_examined = documents_examined - before.documents_examined,
+          .document_bytes = document_bytes - before.document_bytes,
+          .results_returned = results_returned - before.results_returned};
+}
+
 void PlanWalk::restart() {
   branch = 0;
   end_branch();

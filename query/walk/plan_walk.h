@@ -49,6 +49,9 @@ struct WalkStatistics {
 
   /// The part of the query's charge that differs between plans, since `before`.
   double charge_since(const WalkStatistics& before) const;
+  WalkStatistics& operator+=(const WalkStatistics& other);
+  /// What was read since `before`.
+  WalkStatistics operator-(const WalkStatistics& before) const;
 };
 
 /// A document that a walk has reached.

@@ -45,4 +45,7 @@ class StorageStatistics : public PlannerStatistics {
   std::optional<Documents> documents_;
 };
 
+/// Number of physical partitions with the documents that a plan reads by their ids; nullopt if it reads anything else.
+std::optional<std::size_t> ranges_of_points(const partitioning::Database& database, std::span<const Branch> branches);
+
 }  // namespace octavo::query

@@ -65,6 +65,28 @@ export class Workload {
       return query;
     };
 
+    // Without an order, any index may be walked until the limit. Where matches stand in it is decided by the other fields:
+    // `anti` is high only where `zipf` is, `early` and `recent` lie at one end of `time`.
+    this.unorderedQuery = () => {
+      const query = this.query();
+      delete query.sort;
+      if (below(2)) return query;
+      const shareOfTime = () => Math.floor(n * random());
+      const pairs = [
+        () => ({ zipf: { $gte: 2 + below(6) }, anti: { $gte: 0, $lt: 50 + below(30) } }),
+        () => ({ zipf: { $gte: 0, $lt: 4 + below(4) }, anti: { $gte: 30 + below(30) } }),
+        () => ({ early: { $gte: 1 }, time: { $gte: Math.floor(n / (20 + 3 * random())) } }),
+        () => ({ early: 1 + below(3), time: { $gte: Math.floor(n / 25), $lt: shareOfTime() } }),
+        () => ({ recent: { $gte: 1 }, time: { $gte: shareOfTime() } }),
+        () => ({ recent: 1 + below(3), time: { $gte: 0, $lt: Math.floor(0.94 * n + 0.06 * shareOfTime()) } }),
+        () => ({ even: { $gte: below(100_000) }, time: { $gte: shareOfTime() } }),
+        () => ({ skew: { $gte: below(2_000) }, zipf: { $gte: 2 + below(20) } }),
+      ];
+      query.selector = pick(pairs)();
+      if (below(3) === 0) query.selector = { ...conditionsOn(1), ...query.selector };
+      return query;
+    };
+
     this.mixedQuery = () => {
       const query = this.query();
       const kind = below(4);

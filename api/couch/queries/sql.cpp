@@ -162,7 +162,7 @@ Task<Expected<Prepared>> prepare(Call& call, query::MangoIndexes& indexes, const
 Expected<Reply> dry_run(const Call& call, const sql::PreparedSql& prepared, const std::string& partition,
                         std::uint64_t limit) {
   OCTAVO_TRY(const auto estimate, sql::estimate_charge(*call.database, prepared, partition, limit));
-  return dry_run_reply({{"plan", query::explain_plans(prepared.plans, prepared.plans.size() - 1)}}, estimate);
+  return dry_run_reply({{"plan", query::explain_plans(prepared.plans, prepared.sure)}}, estimate);
 }
 
 Task<Expected<Reply>> run_sql(Call& call, std::string partition) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "query/walk/bookmark.h"
+
 namespace octavo::query::sql {
 
 /// The error text for a continuation that this server did not make.
@@ -17,12 +19,14 @@ inline constexpr std::string_view foreign_continuation_reason = "The continuatio
 ///   continuation := version:u8 kind:u8 fingerprint:u64be skip:varint left:varint branch:varint
 ///                   identity:sized key:sized (count:varint position:varint*)
 ///                   [start:sized] [version 2: digest[16] same_beginning:varint] [version 3:
-///                   partition_id_plus_one:varint] [version 4: partition_id_plus_one:varint spent:varint]
+///                   partition_id_plus_one:varint] [version 4 and 5: partition_id_plus_one:varint spent:varint]
+///                   [version 5: digest:sized same_beginning:varint
+///                   count:varint (identity:sized down:u8 key:sized index:sized)*]
 ///
-/// `start` exists for the kinds of has_start(), and in version 4 for a union. Version 1 has a whole key. Version 2 has
-/// the first bytes of a long key, and its digest. Versions 3 and 4 have a whole key and what follows it. Only pages
-/// that a charge limit ended have spent something. A union without version 4 cannot be continued when its index is
-/// gone.
+/// `start` exists for the kinds of has_start(), and from version 4 on for a union. Version 1 has a whole key. Version 2
+/// has the first bytes of a long key, and its digest. Versions 3 and 4 have a whole key and what follows it. Version 5
+/// has an empty digest if the key is whole, and what other plans have returned, as a bookmark has it. Only pages that a
+/// charge limit ended have spent something. A union before version 4 cannot be continued when its index is gone.
 ///
 /// It only says how much of the result was returned: a forged one names another starting point in what the client may
 /// read anyway. `fingerprint` binds it to its query, and it is checked like any other input.
@@ -55,8 +59,11 @@ struct Continuation {
   std::string start;
   std::string digest;                ///< of the whole key; empty: `key` is the whole key
   std::uint64_t same_beginning = 0;  ///< results up to this one, inclusive, whose longer keys begin with `key`
-  /// What the walk in the order of ORDER BY has cost since its last full page, in hundredths of a request unit.
+  /// What the continuing plan has cost since its last full page, in hundredths of a request unit.
   std::uint64_t spent = 0;
+  /// Plans that took turns with the continuing one: their results before `key` were returned. In the physical partition
+  /// that is read, if they are read one after the other.
+  std::vector<Bookmark::Left> left_plans;
 
   std::string encode() const;
   /// nullopt for any text that encode() did not make.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "query/sql/evaluate/program.h"
-#include "query/walk/range_count.h"
+#include "query/walk/storage_statistics.h"
 
 namespace octavo::query::sql {
 
@@ -61,7 +61,7 @@ std::vector<std::size_t> partition_ids_in_turn(const partitioning::Database& dat
                                                const SqlScope& scope) {
   std::vector<std::size_t> partition_ids;
   if (!may_read_in_turn(prepared, scope)) return partition_ids;
-  const auto& branches = prepared.plan().branches;
+  const auto& branches = prepared.plan().branches;  // others that take turns are global or not, like this one
   const auto is_global = [](const Branch& branch) { return branch.index && branch.index->global; };
   // A global index has the entries of all partitions in one store.
   if (branches.empty() || std::ranges::any_of(branches, is_global)) return partition_ids;

@@ -30,8 +30,7 @@ Expected<ChargeEstimate> estimate_in_turn(partitioning::Database& database, cons
     OCTAVO_TRY(const auto snapshot, database.snapshot(partition_id));
     OCTAVO_TRY(const auto documents, snapshot.statistics());
     const std::uint64_t left = is_full ? wanted : wanted - static_cast<std::uint64_t>(found);
-    OCTAVO_TRY(const auto one, query::estimate_charge(prepared.plans, prepared.plans.size() - 1, statistics, documents,
-                                                      left, false, work));
+    OCTAVO_TRY(const auto one, query::estimate_charge({&plan, 1}, 0, statistics, documents, left, false, work));
     all.at_most += one.at_most;
     if (is_full) continue;
     all.keys += one.keys;
@@ -39,6 +38,10 @@ Expected<ChargeEstimate> estimate_in_turn(partitioning::Database& database, cons
     all.charge += one.charge;
     all.exact_rows = all.exact_rows && one.exact_rows;
     found += plan.matching * static_cast<double>(one.keys);
+  }
+  // The other plans may cost half of its maximum before it runs to its end (walk/plan_turns.h).
+  if (prepared.plans.size() > 1) {
+    all.at_most += std::max(static_cast<double>(partition_ids.size()), 0.5 * plan.most);
   }
   return all;
 }
@@ -65,7 +68,7 @@ Expected<ChargeEstimate> estimate_charge(partitioning::Database& database, const
   statistics.look_closely();
   OCTAVO_TRY(const auto scope, statistics_of_scope(database, partition_key));
   const bool reads_all = program.grouped || program.distinct || (!program.order_by.empty() && !prepared.presorted);
-  return query::estimate_charge(prepared.plans, prepared.plans.size() - 1, statistics, scope, wanted, reads_all, work);
+  return query::estimate_charge(prepared.plans, prepared.sure, statistics, scope, wanted, reads_all, work);
 }
 
 }  // namespace octavo::query::sql

@@ -36,6 +36,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
       prepared_(std::move(prepared)),
       options_(std::move(options)),
       scope_(prepared_->scope),
+      walks_(prepared_->plans, prepared_->walked, prepared_->continuation.has_value()),
       skip_left_(program().offset),
       limit_left_(program().limit),
       evaluation_(program().root_names, program().slots, prepared_->shape),
@@ -43,8 +44,9 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
       collected_(0) {
   evaluation_.user_functions = options_.user_functions;
   if (options_.partition_key) scope_.partition_key = *options_.partition_key;
-  begin_turns();
-  const bool is_presorted = prepared_->presorted && plan_ == 0;
+  begin_first_range();
+  if (prepared_->may_sort_instead()) begin_turns();
+  const bool is_presorted = prepared_->presorted && walks_.current() == 0;
   if (program().grouped) {
     mode_ = Mode::grouping;
   } else if (program().distinct) {
@@ -53,7 +55,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
     mode_ = Mode::sorting;
   } else if (!program().order_by.empty() && (!is_presorted || program().is_merged_by_client)) {
     mode_ = Mode::sorting;
-    reads_in_runs_ = plan_ == 0 && may_read_in_runs();
+    reads_in_runs_ = walks_.current() == 0 && may_read_in_runs();
   } else if (program().has_distinct_source()) {
     mode_ = Mode::sorting;  // a later page does not know what earlier pages returned
   }
@@ -61,8 +63,8 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   // An index is read upwards even for DESC if the condition leaves one value.
   entries_descend_ =
       prepared_->gone_index && prepared_->gone_index->down ? *prepared_->gone_index->down : is_descending_;
-  begin_first_range();
   if (prepared_->continuation) resume(*prepared_->continuation);
+  if (!prepared_->may_sort_instead()) begin_turns();  // the plans continue where they were
   if (limit_left_ == 0 || options_.page_items_max == 0) finished_ = scanned_ = true;
   prepare_collection();
   rows_wanted_ = rows_left();
@@ -108,21 +110,21 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   if (prepared_->gone_index) return resume_behind_entry(continuation.key, continuation.positions);
   if (mode_ != Mode::streaming) return;
   if (!program().reads_items) {
-    walk_.position.key = continuation.key;
+    walk().position.key = continuation.key;
     inside_positions_ = continuation.positions;
     return;
   }
   if (plan().branches.empty()) return;
-  walk_.branch = std::min<std::size_t>(continuation.branch, plan().branches.size() - 1);
-  walk_.position.key = continuation.key;
+  walk().branch = std::min<std::size_t>(continuation.branch, plan().branches.size() - 1);
+  walk().position.key = continuation.key;
   walked_to_ = continuation.key;
   const bool down = plan().descending;
   if (!continuation.positions.empty()) {
-    walk_.inside = continuation.key;
+    walk().inside = continuation.key;
     inside_positions_ = continuation.positions;
-    if (branch().index && down) walk_.position.key = after(continuation.key);
+    if (branch().index && down) walk().position.key = after(continuation.key);
   } else if (branch().index && !down) {
-    walk_.position.key = after(continuation.key);
+    walk().position.key = after(continuation.key);
   }
 }
 
@@ -133,7 +135,7 @@ void SqlExecution::Implementation::go_to_start(const Continuation& continuation)
   if (branch().index->definition->identity != continuation.identity) return;
   // If the condition leaves one value, an index is read upwards even for DESC.
   if (continuation.branch != (plan().descending ? 1 : 0)) return;
-  walk_.position.key = plan().descending ? after(continuation.start) : continuation.start;
+  walk().position.key = plan().descending ? after(continuation.start) : continuation.start;
   page_start_ = continuation.start;
 }
 
@@ -165,7 +167,7 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
       }
       if (state == ScanState::more) {
         if (!is_turn_over()) return state;
-        leave_walk();
+        end_turn();
         continue;
       }
       if (looks_for_resume_key_) {
@@ -189,7 +191,7 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
 void SqlExecution::Implementation::restart_walk(bool looks_for_resume_key) {
   looks_for_resume_key_ = looks_for_resume_key;
   finished_ = false;
-  walk_.restart();
+  walk().restart();
   inside_positions_.clear();
   run_starts_.clear();
   run_is_over_ = false;
@@ -204,13 +206,13 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     return flow == Flow::pause ? ScanState::more : ScanState::done;
   }
   if (prepared_->over_source && options_.source != nullptr) return run_source(rows_left);
-  if (!partition_id_) return walk_.run(slice(rows_left), *this);
+  if (!partition_id_) return walk().run(slice(rows_left), *this);
   while (true) {
     const auto& map = database_->partition_map();
-    walk_.parts = partitioning::parts_of(map, *partition_id_);
-    if (walk_.parts.empty()) return fail(ErrorCode::bad_request, std::string(foreign_continuation_reason));
+    walk().parts = partitioning::parts_of(map, *partition_id_);
+    if (walk().parts.empty()) return fail(ErrorCode::bad_request, std::string(foreign_continuation_reason));
     if (std::exchange(counted_partition_id_, partition_id_) != partition_id_) ++statistics_.ranges_read;
-    auto state = walk_.run(slice(rows_left), *this);
+    auto state = walk().run(slice(rows_left), *this);
     if (!state || *state == ScanState::more) return state;
     if (finished_ || !begin_next_range(map)) return ScanState::done;
     if (looks_ahead_) {  // looking into the next partition would cost as much as beginning it
@@ -247,11 +249,11 @@ void SqlExecution::Implementation::begin_first_range() {
 }
 
 bool SqlExecution::Implementation::begin_next_range(const partitioning::PartitionMap& map) {
-  const auto next = std::ranges::find(map.partition_ids(), walk_.parts.back()) + 1;
+  const auto next = std::ranges::find(map.partition_ids(), walk().parts.back()) + 1;
   if (next == map.partition_ids().end()) return false;
   if (scope_.hash_range && map.range_of(*next)->first >= scope_.hash_range->second) return false;
   partition_id_ = *next;
-  walk_.restart();
+  walks_.begin_again(statistics_);
   return true;
 }
 

@@ -53,13 +53,16 @@ struct SqlOptions {
 /// What a query has read and found so far.
 struct SqlStatistics : WalkStatistics {
   std::uint64_t result_bytes = 0;
-  bool left_walk = false;       ///< the walk in the order of ORDER BY was left for a plan that sorts
+  bool left_walk = false;       ///< a walk was left for another plan: for one that sorts, or in turns
   std::size_t ranges_read = 0;  ///< physical partitions, if it reads one after the other; otherwise 0
 };
 
 /// One page of a query: reads slice by slice and writes results as text. Between slices it holds no snapshot and
 /// continues by key, so a slow client pins nothing; documents that change meanwhile are seen as they are when they are
 /// reached.
+///
+/// Without an order, plans that may end at the limit take turns, in each physical partition if these are read one after
+/// the other; each continues where it was, and skips what the others have returned (walk/plan_walks.h).
 ///
 /// A walk in the order of ORDER BY that has cost its budget is left for a plan that sorts (walk/plan_turns.h). What
 /// it has not returned is sorted like the entries of its index. So its position in the index says both what was

@@ -223,20 +223,53 @@ bool is_walk_to_leave(const Plan& plan) {
   return !index || !index->definition->elements;
 }
 
-// Keeps a walk in the requested order and the plan that may replace it. Otherwise keeps one plan: the previous page's,
-// or the first if it is expected to cost much less than the surest, or the surest.
+// Whether the plans can take turns: all end at the limit, by one walk each, and read the same physical partitions. A
+// global index has the entries of all of them in one store.
+bool can_take_turns(const std::vector<Plan>& plans, const PreparedSql& prepared) {
+  if (plans.size() < 2 || collects_results(*prepared.query) || prepared.query->is_ordered()) return false;
+  const bool in_turn = prepared.continuation && prepared.continuation->partition_id_plus_one != 0;
+  const auto is_global = [](const Plan& plan) {
+    return plan.branches[0].index && plan.branches[0].index->global != nullptr;
+  };
+  const bool is_single =
+      std::ranges::all_of(plans, [](const Plan& plan) { return plan.branches.size() == 1 && !plan.sort_in_memory; });
+  if (!is_single) return false;
+  const bool global = is_global(plans[0]);
+  return !(global && in_turn) &&
+         std::ranges::all_of(plans, [&](const Plan& plan) { return is_global(plan) == global; });
+}
+
+// Keeps a walk in the requested order and the plan that may replace it, or plans that take turns. Otherwise keeps one
+// plan: the previous page's, or the first if it is expected to cost much less than the surest, or the surest.
 void keep_plans(PlannerResult& planned, const PlannerScope& scope, PreparedSql& prepared) {
   constexpr double worth_it = 0.5;
+  prepared.plans.clear();
+  prepared.sure = 0;
+  if (can_take_turns(planned.plans, prepared)) {
+    prepared.plans = std::move(planned.plans);
+    prepared.sure = planned.sure;
+    return;
+  }
   Plan& first = planned.plans[0];
   Plan& sure = planned.plans[planned.sure];
-  prepared.plans.clear();
   if (sure.sort_in_memory && is_walk_to_leave(first)) {
     prepared.plans.push_back(std::move(first));
     prepared.plans.push_back(std::move(sure));
+    prepared.sure = 1;
     return;
   }
   const bool keeps_first = scope.pinned || first.expected <= worth_it * sure.most;
   prepared.plans.push_back(std::move(keeps_first ? first : sure));
+}
+
+// Finds what other plans have returned on earlier pages.
+Expected<void> find_walked_parts(const PlanningTask& task, std::span<const Candidate> candidates) {
+  PreparedSql& prepared = *task.prepared;
+  if (!prepared.continuation || prepared.continuation->left_plans.empty()) return {};
+  auto parts = walked_parts(prepared.continuation->left_plans, candidates, task.request.selector);
+  if (!parts) return invalid_continuation("The index that the query was run by is not there any more.");
+  prepared.walked = *std::move(parts);
+  return {};
 }
 
 // Completes the preparation once there is a plan.
@@ -279,6 +312,7 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(MangoIndexes& ind
     keep_plans(*planned, planner_scope, prepared);
     const IndexView* waiting = find_unbuilt(prepared.sure_plan(), planner_scope);
     if (!waiting) {
+      OCTAVO_CO_TRY_VOID(find_walked_parts(task, planned->candidates));
       if (planning.explain) prepared.candidates = std::move(planned->candidates);
       break;
     }
@@ -305,6 +339,7 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(MangoIndexes& index
   auto planned = plan_task(task, *catalog, statistics);
   if (!planned) return std::unexpected(planning_error(task, planned.error()));
   keep_plans(*planned, task.planner_scope, *task.prepared);
+  OCTAVO_TRY_VOID(find_walked_parts(task, planned->candidates));
   OCTAVO_TRY_VOID(finish_planning(task, catalog->generation));
   return task.prepared;
 }

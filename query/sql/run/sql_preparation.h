@@ -17,6 +17,7 @@
 #include "query/sql/run/continuation.h"
 #include "query/walk/gone_index.h"
 #include "query/walk/plan_walk.h"
+#include "query/walk/walked_part.h"
 
 namespace octavo::query::sql {
 
@@ -27,9 +28,11 @@ struct PreparedSql : CachedQuery {
   SqlQuery::Ptr query;
   SqlScope scope;
   const RowShape* shape = nullptr;
-  /// One plan, or two: a walk in the order of ORDER BY, and the surest plan, which sorts and replaces the walk once
-  /// that has cost its budget (walk/plan_turns.h).
+  /// One plan, or several (walk/plan_turns.h): a walk in the order of ORDER BY, and the surest plan, which sorts and
+  /// replaces the walk once that has cost its budget; or without an order plans that take turns.
   std::vector<Plan> plans = std::vector<Plan>(1);
+  std::size_t sure = 0;
+  std::vector<WalkedPart> walked;                ///< from the continuation: of plans that were left
   std::optional<Continuation> continuation;      ///< of the previous page
   std::optional<GoneIndex> gone_index;           ///< by which the previous page was read
   std::vector<Selector> sides;                   ///< of the union that the previous page was a part of, with gone_index
@@ -44,7 +47,9 @@ struct PreparedSql : CachedQuery {
   bool over_source = false;  ///< reads the documents of SqlOptions::source
 
   const Plan& plan() const { return plans.front(); }
-  const Plan& sure_plan() const { return plans.back(); }
+  const Plan& sure_plan() const { return plans[sure]; }
+  /// Whether the first plan is replaced by one that sorts.
+  bool may_sort_instead() const { return plans.size() > 1 && sure_plan().sort_in_memory; }
 };
 
 struct SqlPlanning {

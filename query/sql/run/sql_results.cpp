@@ -23,7 +23,7 @@ constexpr std::uint64_t look_ahead_keys = 1000;
 
 bool SqlExecution::Implementation::where_is_known() const {
   const std::string_view body = evaluation_.row.document().body;
-  if (!is_changed_ && plan_ == 0) {  // the first plan's index describes the stored document
+  if (!is_changed_ && walks_.current() == 0) {  // the first plan's index describes the stored document
     if (prepared_->where_holds == WhereHolds::of_all) return true;
     if (prepared_->where_holds == WhereHolds::of_plain_strings && body.size() <= plain_bytes_max &&
         has_plain_strings(body)) {
@@ -40,7 +40,8 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::s
     return Flow::next;
   }
   if (evaluation_.failed()) return Flow::next;
-  walk_.note_result();
+  walk().note_result();
+  if (was_returned()) return Flow::next;
   if (looks_for_resume_key_) return look_for_resume_key();
   switch (mode_) {
     case Mode::streaming:
@@ -81,7 +82,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::s
   first_ = false;
   const Flow flow = count_result(output_.size() - start);
   if (flow == Flow::next || limit_left_ == 0) return flow;
-  next_ = point_after(position, walk_.branch, partition_id_);
+  next_ = point_after(position, walk().branch, partition_id_);
   if (!program().sources.empty()) next_->positions = from_.positions();
   if (!may_look_ahead()) return flow;
   // Clients send another request if there is a continuation, and some never stop. Looking ahead costs no more than the
@@ -110,12 +111,14 @@ Continuation SqlExecution::Implementation::point_after(std::string_view position
   point.key.assign(position);
   point.branch = branch;
   if (!program().reads_items) return point;
-  const auto& branches = prepared_->plan().branches;
+  // A sort continues the walk that it replaces.
+  const Plan& by = is_left() ? prepared_->plan() : plan();
+  const auto& branches = by.branches;
   if (const auto& index = branches[branch].index) {
     point.kind = Continuation::Kind::index;
     const IndexDefinition& definition = *index->definition;
     point.identity = definition.identity;
-    const auto gone = GoneIndex::of(definition, prepared_->plan().descending);
+    const auto gone = GoneIndex::of(definition, by.descending);
     if (gone && (!gone->is_json || branches.size() == 1)) {
       point.kind = Continuation::Kind::automatic;
       point.start = gone->to_text();
@@ -129,9 +132,9 @@ bool SqlExecution::Implementation::stop() {
   if (is_left()) return stop_sorting();
   if (reads_in_runs_) return stop_in_runs();
   if (!is_resumable() || finished_ || !visited_) return false;
-  if (walk_.inside && inside_positions_.empty()) return false;  // its row is still to be taken
+  if (walk().inside && inside_positions_.empty()) return false;  // its row is still to be taken
   next_ = point_after(*visited_, visited_branch_, visited_partition_id_);
-  if (walk_.inside) next_->positions = inside_positions_;
+  if (walk().inside) next_->positions = inside_positions_;
   if (!looks_ahead_) next_->spent = spent_for_continuation(spent());
   finished_ = scanned_ = true;
   return true;
@@ -453,6 +456,12 @@ std::optional<std::string> SqlExecution::Implementation::continuation() const {
   continuation.fingerprint = prepared_->query->fingerprint();
   continuation.skip = skip_left_;
   continuation.left = limit_left_;
+  if (!prepared_->query->is_ordered()) {
+    continuation.left_plans = left_of(walks_.parts_of_others(walks_.current()), [](const WalkedPart& part) {
+      const auto gone = part.index ? GoneIndex::of(*part.index, part.down) : std::nullopt;
+      return gone ? gone->to_text() : std::string();
+    });
+  }
   return continuation.encode();
 }
 

@@ -17,8 +17,8 @@
 #include "query/sql/evaluate/program.h"
 #include "query/sql/run/collected_rows.h"
 #include "query/sql/run/sql_execution.h"
-#include "query/walk/plan_turns.h"
 #include "query/walk/plan_walk.h"
+#include "query/walk/plan_walks.h"
 
 namespace octavo::query::sql {
 
@@ -55,8 +55,10 @@ class SqlExecution::Implementation {
   enum class Mode : std::uint8_t { streaming, sorting, distinct, grouping };
 
   const Program& program() const { return prepared_->query->program(); }
-  const Plan& plan() const { return prepared_->plans[plan_]; }
-  const Branch& branch() const { return plan().branches[walk_.branch]; }
+  const Plan& plan() const { return prepared_->plans[walks_.current()]; }
+  PlanWalk& walk() { return walks_.walk(); }
+  const PlanWalk& walk() const { return walks_.walk(); }
+  const Branch& branch() const { return plan().branches[walk().branch]; }
   const Branch& branch_left() const { return prepared_->plan().branches[0]; }
   void resume(const Continuation& continuation);
   /// What the page still takes, with what OFFSET skips.
@@ -69,11 +71,16 @@ class SqlExecution::Implementation {
 
   bool may_read_in_runs() const;
   void begin_turns();
-  double spent() const;
-  void leave_walk();
+  void take_turns();
+  bool begins_within_document() const;
+  double spent() const { return walks_.spent(statistics_); }
+  void end_turn();
+  void sort_instead();
+  /// Whether another plan has returned the current row.
+  bool was_returned();
   void return_to_walk();
   std::uint64_t spent_for_continuation(double spent) const;
-  bool is_left() const { return turns_ && plan_ != 0; }
+  bool is_left() const { return walks_.takes_turns() && plan().sort_in_memory; }
   bool find_left_entry();
   bool make_left_key();
   std::string left_start(std::size_t row) const;
@@ -104,6 +111,7 @@ class SqlExecution::Implementation {
   bool make_row_key();
   bool make_entry_key();
   enum class Part : std::uint8_t { before, within, after };
+  bool find_gone_range();
   std::optional<Part> part_of_gone_index(const storage::DocumentView& document, simdjson::dom::element root);
   std::optional<Part> side_of_gone_index(const storage::DocumentView& document, simdjson::dom::element root);
   void append_entry_key(std::string_view entry);
@@ -140,10 +148,9 @@ class SqlExecution::Implementation {
   SqlStatistics statistics_;
   Mode mode_ = Mode::streaming;
 
-  std::size_t plan_ = 0;            ///< the one that runs
-  std::optional<PlanTurns> turns_;  ///< set if the first is a walk that may be left
-  double spent_before_ = 0;         ///< by the walk, on earlier pages that ended before they were full
-  double spent_walking_ = 0;        ///< by the walk in total, when it was left
+  PlanWalks walks_;
+  std::optional<bool> was_returned_;  ///< the current document, by another plan; nullopt: not known yet
+  double spent_walking_ = 0;          ///< by the walk in total, when it was left
   // Set once the walk was left with rows of the page returned: the others are sorted like its entries.
   bool sorts_by_entries_ = false;
   bool entries_descend_ = false;  ///< of the entries that rows are sorted by
@@ -154,12 +161,11 @@ class SqlExecution::Implementation {
   bool sort_overflowed_ = false;
   AutomaticIndex::Entries left_entries_;  ///< scratch
 
-  PlanWalk walk_;
   /// If the walk reads one physical partition after the other: the current one. It may have been split into the walk's
   /// `parts` since the previous page.
   std::optional<std::size_t> partition_id_;
   std::optional<std::size_t> counted_partition_id_;  ///< the last one counted in the statistics
-  /// The combinations that were taken of the document `walk_.inside`.
+  /// The combinations that were taken of the document `walk().inside`.
   std::vector<std::uint64_t> inside_positions_;
   bool is_changed_ = false;             ///< the current document differs from the stored one
   std::optional<std::string> visited_;  ///< key of the last document, where the page may be stopped

@@ -28,16 +28,16 @@ bool SqlExecution::Implementation::may_read_in_runs() const {
   return prepared_->presorted && branches.size() == 1 && branches[0].index && !branches[0].index->global;
 }
 
-// A query without a limit begins with the sort, unless the walk is expected to cost much less. So does a query whose
-// rows are sorted in any case.
 void SqlExecution::Implementation::begin_turns() {
   if (prepared_->plans.size() < 2) return;
+  if (!prepared_->may_sort_instead()) return take_turns();
+  // A query without a limit begins with the sort, unless the walk is expected to cost much less. So does a query whose
+  // rows are sorted in any case.
   constexpr double worth_it = 0.5;
   constexpr auto no_limit = std::numeric_limits<std::uint64_t>::max();
   const Plan& sure = prepared_->sure_plan();
   const auto& continuation = prepared_->continuation;
   const bool goes_on = continuation && !continuation->names_row();
-  if (continuation) spent_before_ = static_cast<double>(continuation->spent) / 100;
   const bool is_merged = program().is_merged_by_client;
   const bool is_hopeful = prepared_->plan().expected <= worth_it * sure.most;
   const bool is_limited = program().limit != no_limit || options_.page_items_max != no_limit;
@@ -51,15 +51,38 @@ void SqlExecution::Implementation::begin_turns() {
   const bool may_leave = options_.source == nullptr && !is_capped;
   const bool is_worth_it = is_hopeful || (is_limited && may_leave) || is_capped;
   if ((is_merged && !may_read_in_runs()) || (!goes_on && !is_worth_it)) {
-    plan_ = 1;
+    walks_.switch_to(1, statistics_);
   } else if (may_leave) {
-    turns_.emplace(prepared_->plans, 1);
+    // The walk begins even if its budget is spent: the sort replaces it at its position.
+    walks_.take_turns(1, 0);
+    if (continuation) walks_.count_before(static_cast<double>(continuation->spent) / 100);
   }
 }
 
-// The cost of the walk since its last full page. Nothing but its entries and documents has been read on this page.
-double SqlExecution::Implementation::spent() const {
-  return spent_before_ + statistics_.charge_since({});
+// Plans that all end at the limit take turns, in each physical partition if these are read one after the other. The
+// documents of a source may differ from those that tell what was returned.
+void SqlExecution::Implementation::take_turns() {
+  const auto& continuation = prepared_->continuation;
+  if (options_.source != nullptr) {
+    if (!continuation) walks_.switch_to(prepared_->sure, statistics_);
+    return;
+  }
+  double share = 1;
+  if (partition_id_) {
+    const auto parts = static_cast<double>(partition_ids_in_turn(*database_, *prepared_, scope_).size());
+    share = 1 / std::max(1.0, parts);
+  }
+  // A page that begins within a document ends that first: its position does not tell what of it was returned.
+  const bool is_within = begins_within_document();
+  walks_.take_turns(prepared_->sure, continuation && !is_within ? static_cast<double>(continuation->spent) / 100 : 0,
+                    share);
+  if (!is_within || walks_.current() == 0) return;
+  walks_.switch_to(0, statistics_);
+  walks_.stay();
+}
+
+bool SqlExecution::Implementation::begins_within_document() const {
+  return prepared_->continuation && !prepared_->continuation->positions.empty();
 }
 
 // A page that ended before it was full gives the next one no new budget.
@@ -70,19 +93,29 @@ std::uint64_t SqlExecution::Implementation::spent_for_continuation(double spent)
 
 // Only true between documents. Looking ahead from a full page has its own limit.
 bool SqlExecution::Implementation::is_turn_over() const {
-  return turns_ && plan_ == 0 && !finished_ && !looks_ahead_ && !walk_.inside && spent() >= turns_->allowed();
+  return !finished_ && !looks_ahead_ && !walk().inside && !is_left() && walks_.is_turn_over(statistics_);
 }
 
-// The turn of the walk is over; if it found enough, it gets more and stays. Rows that were returned are known by their
-// position in the walk. If there are none yet, as with rows for clients that merge, the sort begins with the page.
-void SqlExecution::Implementation::leave_walk() {
+// A plan that found enough gets more and stays.
+void SqlExecution::Implementation::end_turn() {
   const double left = static_cast<double>(rows_left()) - static_cast<double>(collected_.rows().size());
   const double found = 1 - left / static_cast<double>(rows_wanted_);
-  spent_walking_ = spent();
-  if (!turns_->end_turn(spent_walking_, found)) return;
-  plan_ = turns_->current();
+  const double spent_now = spent();
+  const IndexPosition position = walk().position;
+  // The position of a walk that is replaced by a sort is that of the continuation in any case.
+  const std::size_t key_bytes_max = prepared_->may_sort_instead() ? SIZE_MAX : WalkedPart::key_bytes_max;
+  if (!walks_.end_turn(statistics_, found, key_bytes_max)) return;
+  visited_.reset();
   statistics_.left_walk = true;
-  left_position_ = walk_.position;
+  if (!is_left()) return;
+  spent_walking_ = spent_now;
+  left_position_ = position;
+  sort_instead();
+}
+
+// The turn of the walk in order is over. Rows that were returned are known by their position in the walk. If there are
+// none yet, as with rows for clients that merge, the sort begins with the page.
+void SqlExecution::Implementation::sort_instead() {
   if (mode_ == Mode::streaming) {
     if (!branch_left().index && walked_to_) left_position_.key = walked_to_;
     mode_ = Mode::sorting;
@@ -98,8 +131,8 @@ void SqlExecution::Implementation::leave_walk() {
 // The sorted rows do not fit into memory: the walk continues to its end at any cost.
 void SqlExecution::Implementation::return_to_walk() {
   sort_overflowed_ = false;
-  turns_.reset();
-  plan_ = 0;
+  walks_.switch_to(0, statistics_);
+  walks_.stay();
   statistics_.left_walk = false;
   reads_in_runs_ = !sorts_by_entries_;
   if (std::exchange(sorts_by_entries_, false)) {
@@ -108,7 +141,31 @@ void SqlExecution::Implementation::return_to_walk() {
     resume_key_.clear();
   }
   restart_walk(looks_for_resume_key_);
-  if (mode_ == Mode::streaming) walk_.position = left_position_;
+  if (mode_ == Mode::streaming) walk().position = left_position_;
+}
+
+// A row for clients that merge, or of a sort, is known by its place in the order.
+bool SqlExecution::Implementation::was_returned() {
+  if (!walks_.has_left() || prepared_->query->is_ordered()) return false;
+  if (was_returned_) return *was_returned_;
+  const storage::DocumentView& document = evaluation_.row.document();
+  was_returned_ = false;
+  if (begins_within_document() && walks_.current() == 0 && walk().inside == prepared_->continuation->key) return false;
+  // What was returned is a part of the physical partition that was read.
+  if (prepared_->gone_index && prepared_->gone_index->partition_id) {
+    if (!find_gone_range()) return false;
+    const auto position = partitioning::hash_position(document.id, database_->partitioned(), database_->key_scheme());
+    if (position < gone_range_->first || position > gone_range_->second) return false;
+  }
+  const auto root = parser_.parse(document.body);
+  if (!root || !evaluation_.work(document.body.size())) return false;
+  const auto found = walks_.was_returned({*root, document.body, document.id, document.revision});
+  if (!found) {
+    evaluation_.fail(found.error());
+    return false;
+  }
+  was_returned_ = *found;
+  return *found;
 }
 
 // Finds the row's entry in the walk that was left; false: it has none.
@@ -206,21 +263,26 @@ bool SqlExecution::Implementation::make_entry_key() {
   return true;
 }
 
+// The hash positions of the physical partition that the previous page read; false: the evaluation failed.
+bool SqlExecution::Implementation::find_gone_range() {
+  if (gone_range_) return true;
+  const auto& map = database_->partition_map();
+  const auto parts = partitioning::parts_of(map, *prepared_->gone_index->partition_id);
+  if (parts.empty()) {
+    evaluation_.fail({ErrorCode::bad_request, std::string(foreign_continuation_reason), {}});
+    return false;
+  }
+  gone_range_.emplace(map.range_of(parts.front())->first, map.range_of(parts.back())->last);
+  return true;
+}
+
 // Whether the previous pages have read the physical partition of the document, and the side of the union that returns
 // it. nullopt: the evaluation failed.
 std::optional<SqlExecution::Implementation::Part> SqlExecution::Implementation::part_of_gone_index(
     const storage::DocumentView& document, simdjson::dom::element root) {
   const auto& partition_id = prepared_->gone_index->partition_id;
   if (!partition_id) return side_of_gone_index(document, root);
-  if (!gone_range_) {
-    const auto& map = database_->partition_map();
-    const auto parts = partitioning::parts_of(map, *partition_id);
-    if (parts.empty()) {
-      evaluation_.fail({ErrorCode::bad_request, std::string(foreign_continuation_reason), {}});
-      return std::nullopt;
-    }
-    gone_range_.emplace(map.range_of(parts.front())->first, map.range_of(parts.back())->last);
-  }
+  if (!find_gone_range()) return std::nullopt;
   const auto position = partitioning::hash_position(document.id, database_->partitioned(), database_->key_scheme());
   if (position < gone_range_->first) return Part::before;
   if (position > gone_range_->second) return Part::after;
@@ -248,7 +310,7 @@ std::optional<SqlExecution::Implementation::Part> SqlExecution::Implementation::
 // run at the first entry that was not read. Empty: unknown.
 std::string SqlExecution::Implementation::start_after_runs(std::size_t complete) const {
   if (complete < run_starts_.size()) return run_starts_[complete];
-  std::string start = walk_.position.key.value_or(std::string());
+  std::string start = walk().position.key.value_or(std::string());
   // The lowest byte after an entry makes it an exclusive bound.
   if (!start.empty() && prepared_->plan().descending) start.pop_back();
   return start;

@@ -18,7 +18,7 @@ constexpr std::size_t combinations_between_looks = 64;
 
 SqlExecution::Implementation::Flow SqlExecution::Implementation::see_entry(std::string_view key) {
   if (has_looked_enough()) return end_page();
-  if (turns_) begin_entry(key);
+  if (walks_.takes_turns()) begin_entry(key);
   return Flow::next;
 }
 
@@ -33,11 +33,11 @@ Expected<ScanState> SqlExecution::Implementation::run_source(std::size_t& rows_l
   if (finished_) return ScanState::done;
   const PlanWalk::Slice read = slice(rows_left);
   PlanWalk::Visited visited;
-  auto& from = walk_.position.key;
+  auto& from = walk().position.key;
   // After a continuation: the document after which, or inside which, to continue.
   const std::optional<std::string> begin = from;
   auto state = options_.source->scan(from, {rows_left, until_}, [&](const storage::DocumentView& document) {
-    if (begin == document.id && walk_.inside != document.id) return partitioning::Visit::next;
+    if (begin == document.id && walk().inside != document.id) return partitioning::Visit::next;
     return PlanWalk::visit(read, {.document = document, .position = document.id}, visited, *this);
   });
   if (visited.failure) return std::unexpected(*std::move(visited.failure));
@@ -58,7 +58,7 @@ Expected<bool> SqlExecution::Implementation::is_of_branch(const storage::Documen
   MatchBudget budget(match_steps_per_document_max);
   const SelectorSubject subject{.body = root, .id = document.id, .rev = revision, .deleted = false, .attachments = {}};
   const auto is_match = [&](const Selector& selector) { return matches_within(selector, subject, budget); };
-  return walk_.is_of_branch(plan(), true, is_match);
+  return walk().is_of_branch(plan(), true, is_match);
 }
 
 Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_document(const WalkedDocument& found) {
@@ -70,14 +70,14 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   is_changed_ = changed != nullptr;
   if (options_.may_stop) {
     visited_ = std::string(position);
-    visited_branch_ = walk_.branch;
+    visited_branch_ = walk().branch;
     visited_partition_id_ = partition_id_;
   }
-  if (turns_) begin_entry(position);
+  if (walks_.takes_turns()) begin_entry(position);
   if (document.deleted) return Flow::next;
   if (has_looked_enough()) return end_page();
-  if (walk_.inside != position) {
-    walk_.inside.reset();
+  if (walk().inside != position) {
+    walk().inside.reset();
     inside_positions_.clear();
   }
   if (!prepared_->shape->is_row(document)) return Flow::next;
@@ -86,22 +86,23 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   OCTAVO_TRY(const bool wanted, is_of_branch(document));
   if (!wanted) return Flow::next;
   evaluation_.row.bind(document);
+  was_returned_.reset();
   evaluation_.arena.rewind({});
   evaluation_.begin_item();
   if (!program().sources.empty()) return take_combinations(position);
   const Flow flow = take_row(position);
   if (has_taken_row()) return evaluated(flow);
-  walk_.inside = std::string(position);
+  walk().inside = std::string(position);
   --statistics_.documents_examined;
   return Flow::pause;
 }
 
 // Records that a walk that may be left has reached this position: nothing before it is needed any more.
 void SqlExecution::Implementation::begin_entry(std::string_view position) {
-  if (plan_ != 0) return;
+  if (plan().sort_in_memory) return;
   walked_to_ = position;
-  if (!walk_.inside || position == *walk_.inside) return;
-  walk_.inside.reset();
+  if (!walk().inside || position == *walk().inside) return;
+  walk().inside.reset();
   inside_positions_.clear();
 }
 
@@ -130,12 +131,12 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
                       until_ != std::chrono::steady_clock::time_point::max() &&
                       std::chrono::steady_clock::now() >= until_;
     if (late || is_enough()) {
-      walk_.inside = std::string(position);
+      walk().inside = std::string(position);
       inside_positions_ = from_.positions();
       return Flow::pause;
     }
   }
-  walk_.inside.reset();
+  walk().inside.reset();
   inside_positions_.clear();
   check_memory(distinct_elements_.bytes());
   return evaluated(Flow::next);
@@ -146,7 +147,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   evaluation_.arena.rewind({});
   evaluation_.begin_item();
   if (program().sources.empty()) {
-    if (walk_.position.key) return Flow::finished;  // by a continuation: it was returned before
+    if (walk().position.key) return Flow::finished;  // by a continuation: it was returned before
     const Flow flow = take_row("");
     return has_taken_row() ? evaluated(flow) : Flow::pause;
   }
