@@ -55,8 +55,8 @@ class FindExecution {
   /// Results that were written and not taken yet; the caller may empty it between slices.
   std::string& output() { return output_; }
   const WalkStatistics& statistics() const { return statistics_; }
-  /// What each plan of prepared() has read.
-  std::vector<PlanWalks::Read> reads() const { return walks_.reads(statistics_); }
+  /// What each plan of prepared() has read, for display; empty: there is one plan.
+  boost::json::array explain_reads() const { return walks_.explain_reads(statistics_); }
   /// After the last slice: where the next page begins. nullopt: the page has passed nothing, or is an aggregation.
   std::optional<std::string> next_bookmark() const;
   /// After the last slice: the number of groups, or of documents without groups, if the request has `count`.

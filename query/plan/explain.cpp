@@ -82,6 +82,23 @@ json::object explain_plan(const Plan& plan) {
           {"sorts_in_memory", plan.sort_in_memory}};
 }
 
+json::object candidate_json(const Candidate& candidate) {
+  json::object reason{{"name", candidate.reason}};
+  if (!candidate.detail.empty()) reason["detail"] = candidate.detail;
+  json::object analysis{{"usable", candidate.usable},
+                        {"reasons", json::array{std::move(reason)}},
+                        {"ranking", candidate.ranking},
+                        {"covering", candidate.index ? json::value(candidate.covering) : json::value(nullptr)}};
+  if (candidate.usable) {
+    analysis["expected_charge"] = partitioning::rounded_charge(candidate.expected);
+    analysis["charge_at_most"] = partitioning::rounded_charge(candidate.most);
+    analysis["estimated_rows"] = candidate.rows;
+    analysis["estimated_rows_exact"] = candidate.rows_exact;
+    analysis["serves_sort"] = candidate.serves_sort;
+  }
+  return json::object{{"index", explain_index(candidate.index)}, {"analysis", std::move(analysis)}};
+}
+
 }  // namespace
 
 json::object explain_index(const std::optional<IndexView>& index) {
@@ -97,7 +114,15 @@ json::object explain_plans(std::span<const Plan> plans, std::size_t sure) {
   json::array others;
   for (std::size_t i = 1; i < plans.size(); ++i) others.push_back(explain_plan(plans[i]));
   shown["takes_turns_with"] = std::move(others);
-  shown["surest"] = sure;
+  shown["safe_plan"] = sure;
+  return shown;
+}
+
+json::array explain_rejected(std::span<const Candidate> candidates) {
+  json::array shown;
+  for (const Candidate& candidate : candidates) {
+    if (!candidate.chosen) shown.push_back(candidate_json(candidate));
+  }
   return shown;
 }
 

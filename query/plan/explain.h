@@ -14,6 +14,9 @@ namespace octavo::query {
 /// `plans` and `sure`: as in PlannerResult.
 boost::json::object explain_plans(std::span<const Plan> plans, std::size_t sure);
 
+/// The candidates that no plan uses, each with its index, its entries and charges, and the reason.
+boost::json::array explain_rejected(std::span<const Candidate> candidates);
+
 /// The definition of an index; absent: the primary index.
 boost::json::object explain_index(const std::optional<IndexView>& index);
 

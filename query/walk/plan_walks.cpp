@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "query/plan/explain.h"
 
 namespace octavo::query {
 
@@ -87,15 +88,23 @@ std::vector<WalkedPart> PlanWalks::parts_of_others(std::size_t plan) const {
   return parts;
 }
 
-std::vector<PlanWalks::Read> PlanWalks::reads(const WalkStatistics& now) const {
-  std::vector<Read> reads;
-  for (std::size_t i = 0; i < progress_.size(); ++i) {
-    Read& one = reads.emplace_back();
-    one.read = progress_[i].read;
-    if (i == current_) one.read += now - turn_began_;
-    one.left = i != current_ && one.read.keys_examined > 0;
+boost::json::array PlanWalks::explain_reads(const WalkStatistics& now) const {
+  boost::json::array shown;
+  if (plans_.size() == 1) return shown;
+  for (std::size_t i = 0; i < plans_.size(); ++i) {
+    WalkStatistics read = progress_[i].read;
+    if (i == current_) read += now - turn_began_;
+    boost::json::array indexes;
+    for (const Branch& branch : plans_[i].branches) {
+      const boost::json::object index = explain_index(branch.index);
+      indexes.push_back({{"ddoc", index.at("ddoc")}, {"name", index.at("name")}});
+    }
+    shown.push_back({{"indexes", std::move(indexes)},
+                     {"keys_examined", read.keys_examined},
+                     {"docs_examined", read.documents_examined},
+                     {"left", i != current_ && read.keys_examined > 0}});
   }
-  return reads;
+  return shown;
 }
 
 }  // namespace octavo::query

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <boost/json.hpp>
+
 #include "query/plan/plan.h"
 #include "query/walk/bookmark.h"
 #include "query/walk/plan_turns.h"
@@ -55,12 +57,9 @@ class PlanWalks {
   /// more.
   std::vector<WalkedPart> parts_of_others(std::size_t plan) const;
 
-  /// What one plan has read.
-  struct Read {
-    WalkStatistics read;
-    bool left = false;  ///< it was left for another plan, which ended the page
-  };
-  std::vector<Read> reads(const WalkStatistics& now) const;
+  /// What each plan has read, with its indexes and whether it was left for another plan that ended the page; empty:
+  /// there is one plan.
+  boost::json::array explain_reads(const WalkStatistics& now) const;
 
  private:
   struct Progress {

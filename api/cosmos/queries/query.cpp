@@ -132,7 +132,8 @@ Expected<Reply> dry_run(const OpenContainer& opened, const sql::PreparedSql& pre
              sql::estimate_charge(*opened.database, prepared, prepared.scope.partition_key, page_items_max));
   const boost::json::object shown{{"dryRun", true},
                                   {"estimate", estimate.to_json()},
-                                  {"plan", query::explain_plans(prepared.plans, prepared.sure)}};
+                                  {"plan", query::explain_plans(prepared.plans, prepared.sure)},
+                                  {"indexCandidates", query::explain_rejected(prepared.candidates)}};
   Reply reply;
   begin_feed(reply.body, opened.definition->shape->container_rid(), "Documents");
   reply.body += boost::json::serialize(shown);

@@ -96,7 +96,7 @@ struct RunningFind {
     append_bookmark(out, bookmark ? std::string_view(*bookmark) : "nil");
     // With r > 1 every document counts as read by quorum, though one copy is the quorum of a single server.
     if (find.request.execution_stats) {
-      append_execution_stats(out, execution.statistics(), find.request.r > 1, started);
+      append_execution_stats(out, execution.statistics(), find.request.r > 1, started, execution.explain_reads());
     }
     if (const std::string warnings = warnings_of(find, execution.statistics()); !warnings.empty()) {
       out += ",\n\"warning\":";

@@ -77,24 +77,6 @@ json::object mrargs_json(const query::FindRequest& request, const query::Plan& p
   return args;
 }
 
-// An index that the plans do not use, with its rows and charges, and why they do not.
-json::object candidate_json(const query::Candidate& candidate) {
-  json::object reason{{"name", candidate.reason}};
-  if (!candidate.detail.empty()) reason["detail"] = candidate.detail;
-  json::object analysis{{"usable", candidate.usable},
-                        {"reasons", json::array{std::move(reason)}},
-                        {"ranking", candidate.ranking},
-                        {"covering", candidate.index ? json::value(candidate.covering) : json::value(nullptr)}};
-  if (candidate.usable) {
-    analysis["expected_charge"] = partitioning::rounded_charge(candidate.expected);
-    analysis["charge_at_most"] = partitioning::rounded_charge(candidate.most);
-    analysis["estimated_rows"] = candidate.rows;
-    analysis["estimated_rows_exact"] = candidate.rows_exact;
-    analysis["serves_sort"] = candidate.serves_sort;
-  }
-  return json::object{{"index", query::explain_index(candidate.index)}, {"analysis", std::move(analysis)}};
-}
-
 bool is_indexable(const query::Selector& selector, const query::FieldPath& path) {
   const query::FieldConstraint constraint = selector.constraint_for(path);
   return !(constraint.is_everything() && constraint.may_be_missing);
@@ -132,17 +114,13 @@ json::object explain_find(const partitioning::Database& database, const query::P
   } else if (!find.candidates.empty()) {
     index = query::explain_index(find.candidates[0].index);
   }
-  json::array others;
-  for (const query::Candidate& candidate : find.candidates) {
-    if (!candidate.chosen) others.push_back(candidate_json(candidate));
-  }
   json::object reply{{"dbname", database.name()}, {"index", std::move(index)}, {"partitioned", database.partitioned()}};
   reply["selector"] = request.selector.to_json();
   reply["opts"] = options_json(request);
   reply["limit"] = request.limit;
   reply["skip"] = request.skip;
   reply["fields"] = field_names(request.fields);
-  reply["index_candidates"] = std::move(others);
+  reply["index_candidates"] = query::explain_rejected(find.candidates);
   reply["selector_hints"] = selector_hints(request.selector);
   reply["mrargs"] = mrargs_json(request, plan);
   reply["covering"] = plan.covering;

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include <boost/json.hpp>
+
 #include "api/couch/call/sliced_reply.h"
 #include "api/http/charge_limit.h"
 #include "base/error.h"
@@ -17,9 +19,10 @@
 namespace octavo::api::couch {
 
 /// Appends the member `execution_stats` with a comma before it. `by_quorum`: whether documents count as read from a
-/// quorum of copies; nullopt: the reply has no member for that. `started`: when the request arrived.
+/// quorum of copies; nullopt: the reply has no member for that. `started`: when the request arrived. `plans`: what each
+/// of several plans has read (explain_reads); empty: there was one.
 void append_execution_stats(std::string& out, const query::WalkStatistics& read, std::optional<bool> by_quorum,
-                            std::chrono::steady_clock::time_point started);
+                            std::chrono::steady_clock::time_point started, const boost::json::array& plans = {});
 
 /// `{"docs":[…],"bookmark":…,…}` around the results of `_find` or `_sql`.
 ///

@@ -126,7 +126,8 @@ struct RunningSql {
     } else {
       out += "null";
     }
-    if (with_statistics) append_execution_stats(out, execution.statistics(), std::nullopt, started);
+    if (with_statistics)
+      append_execution_stats(out, execution.statistics(), std::nullopt, started, execution.explain_reads());
   }
 };
 
@@ -138,7 +139,7 @@ Task<Expected<Prepared>> prepare(Call& call, query::MangoIndexes& indexes, const
   // be built in only one of these. With computed properties no plan is shared, because their definitions may change.
   std::string key;
   const auto computed = cosmos::computed_properties_of(*call.database);
-  if (!request.bookmark && !planning.ignore_global && !computed) {
+  if (!request.bookmark && !planning.ignore_global && !planning.explain && !computed) {
     key = partition.empty() ? "sql:all:" : fmt::format("sql:{}:", call.database->locate_partition_key(partition));
     key.append(request.query).append(request.parameters);
     if (auto found = sql::find_prepared_sql(indexes, key, partition)) co_return found;
@@ -162,7 +163,9 @@ Task<Expected<Prepared>> prepare(Call& call, query::MangoIndexes& indexes, const
 Expected<Reply> dry_run(const Call& call, const sql::PreparedSql& prepared, const std::string& partition,
                         std::uint64_t limit) {
   OCTAVO_TRY(const auto estimate, sql::estimate_charge(*call.database, prepared, partition, limit));
-  return dry_run_reply({{"plan", query::explain_plans(prepared.plans, prepared.sure)}}, estimate);
+  return dry_run_reply({{"plan", query::explain_plans(prepared.plans, prepared.sure)},
+                        {"index_candidates", query::explain_rejected(prepared.candidates)}},
+                       estimate);
 }
 
 Task<Expected<Reply>> run_sql(Call& call, std::string partition) {

@@ -277,6 +277,9 @@ bool SqlExecution::stop() {
 std::string& SqlExecution::output() {
   return implementation_->output();
 }
+boost::json::array SqlExecution::explain_reads() const {
+  return implementation_->explain_reads();
+}
 const SqlStatistics& SqlExecution::statistics() const {
   return implementation_->statistics();
 }

@@ -96,6 +96,8 @@ class SqlExecution {
   /// Results that were written and not taken yet; the caller may empty it between slices.
   std::string& output();
   const SqlStatistics& statistics() const;
+  /// What each plan of the prepared query has read, for display; empty: there is one plan.
+  boost::json::array explain_reads() const;
   /// After the last slice: where the next page starts; nullopt: nothing follows. A full page looks ahead for a
   /// following row, up to a limit. If it finds neither a row nor the end, there is a continuation.
   std::optional<std::string> continuation() const;

@@ -38,6 +38,7 @@ class SqlExecution::Implementation {
   Expected<ScanState> run_slice(partitioning::ScanBudget budget);
   std::string& output() { return output_; }
   const SqlStatistics& statistics() const { return statistics_; }
+  boost::json::array explain_reads() const { return walks_.explain_reads(statistics_); }
   std::optional<std::string> continuation() const;
   bool is_resumable() const { return mode_ == Mode::streaming || reads_in_runs_ || is_left(); }
   bool stop();

@@ -56,6 +56,29 @@ describe('dry runs', () => {
     assert.ok(Number(reply.headers['x-request-charge'] ?? 0) < charged);
   });
 
+  test('_sql and the Cosmos DB API name the indexes that are not used, with the reason', async () => {
+    const reasonFor = (candidates, name) => {
+      const found = candidates.find(({ index }) => index.name === name);
+      return found?.analysis.reasons[0].name;
+    };
+    const other = await server.database();
+    await server.fill(other, [...Array(300).keys()].map((n) => ({ n, even: n % 2 === 0 })));
+    for (const field of ['n', 'even']) {
+      expectStatus(await server.post(`/${other}/_index`, { index: { fields: [field] }, ddoc: field, name: field }), 200);
+    }
+    const query = 'SELECT * FROM c WHERE c.n < 30';
+    expectStatus(await server.post(`/${other}/_sql`, { query }), 200);
+    const told = expectStatus(await server.post(`/${other}/_sql`, { query }, dry), 200);
+    assert.equal(reasonFor(told.index_candidates, '_all_docs'), 'unfavored_type');
+    assert.equal(reasonFor(told.index_candidates, 'even'), 'field_mismatch');
+
+    const container = await newContainer(cosmosClient(server));
+    for (let n = 0; n < 300; n++) await container.items.create({ id: `${n}`, pk: 'x', n });
+    const { resources: [shown] } = await container.items
+      .query('SELECT * FROM c WHERE c.n = 3', { partitionKey: 'x', initialHeaders: { Prefer: 'dry-run' } }).fetchNext();
+    assert.equal(reasonFor(shown.indexCandidates, '_all_docs'), 'unfavored_type');
+  });
+
   test('a bad query is a bad query', async () => {
     expectError(await server.post(`/${db}/_find`, { selector: { $nonsense: 1 } }, dry), 400, 'invalid_operator');
     expectStatus(await server.post(`/${db}/_sql`, { query: 'SELECT' }, dry), 400);

@@ -253,6 +253,29 @@ describe('_find', () => {
     assert.ok(Number(reply.headers['x-request-charge']) < plan.charge_at_most + 8);
   });
 
+  test('execution_stats show what each plan has read, and which was left', async () => {
+    const other = await server.database();
+    // Whatever is early is not rare: the walk in the order of time finds nothing for long.
+    const docs = Array.from({ length: 5000 }, (_, n) => ({ time: n, early: n < 2500 ? 1 : 0, rare: n % 50 === 0 && n >= 2500 ? 1 : 0 }));
+    expectStatus(await server.post(`/${other}/_bulk_docs`, { docs }), 201);
+    for (const field of ['time', 'rare']) {
+      expectStatus(await server.post(`/${other}/_index`, { index: { fields: [field] }, ddoc: field, name: field }), 200);
+    }
+    const query = { selector: { time: { $gte: 0 }, rare: 1 }, sort: ['time'], limit: 30, execution_stats: true };
+    const reply = await server.post(`/${other}/_find`, query);
+    const { plans, total_keys_examined: keys, total_docs_examined: documents } = expectStatus(reply, 200).execution_stats;
+    const byName = Object.fromEntries(plans.map((plan) => [plan.indexes[0].name, plan]));
+    assert.deepEqual(byName.time.indexes, [{ ddoc: '_design/time', name: 'time' }]);
+    assert.equal(byName.time.left, true);
+    assert.ok(byName.time.docs_examined > 0);
+    assert.deepEqual(byName.rare, { indexes: [{ ddoc: '_design/rare', name: 'rare' }], keys_examined: 50, docs_examined: 50, left: false });
+    assert.equal(byName.time.keys_examined + byName.rare.keys_examined, keys);
+    assert.equal(byName.time.docs_examined + byName.rare.docs_examined, documents);
+
+    const forced = expectStatus(await server.post(`/${other}/_find`, { ...query, use_index: 'rare' }), 200);
+    assert.equal(forced.execution_stats.plans, undefined);
+  });
+
   test('conflicts are shown when asked for', async () => {
     const hex = (letter) => letter.repeat(32);
     const other = await server.database();
