@@ -105,9 +105,17 @@ function compareKeys(query, a, b) {
   return 0;
 }
 
+// The rows of a subquery in FROM.
+function rowsOf({ names, distinct, where }, items) {
+  const rows = items.filter((c) => !where || value(where, { c }) === true)
+    .map((c) => Object.fromEntries(names.filter((name) => c[name] !== undefined).map((name) => [name, c[name]])));
+  return distinct ? [...new Map(rows.map((row) => [canonical(row), row])).values()] : rows;
+}
+
 /// What may be answered: `runs`, each with `rows` (their canonical texts) that may come in any order, one run after the
 /// other; and of all of them in this order those from `first` on, `count` of them.
 export function evaluate(query, items) {
+  if (query.from) return evaluate({ ...query, from: undefined }, rowsOf(query.from, items));
   let rows = items.flatMap((c) => (query.join ? (Array.isArray(c.tags) ? c.tags.map((t) => ({ c, t })) : []) : [{ c }]));
   if (query.where) rows = rows.filter((row) => value(query.where, row) === true);
   const isAggregate = query.items.some(({ value: item }) => item.kind === 'aggregate');
@@ -159,4 +167,31 @@ export function findFault({ runs, first, count }, answer) {
     }
   }
   return undefined;
+}
+
+/// What is wrong with a listing (randomListing) while items were written. `items`: all that were there at any time;
+/// `changed`: the ids of those that were not there throughout, which may be missing. Of values of more than 4 KiB a
+/// continuation has the beginning only: where the last row is gone, the rows that begin alike are repeated.
+export function findFaultInListing(query, items, changed, answer) {
+  const matching = items.filter((c) => !query.where || value(query.where, { c }) === true)
+    .filter((c) => query.orderBy.length === 0 || keysOf(query, { c })[0] !== undefined);
+  const all = new Map(matching.map((item) => [item.id, item]));
+  const missing = new Map(all);
+  const textOf = (item) => String(keysOf(query, { c: item })[0] ?? '');
+  const beginnings = new Set(matching.map(textOf).filter((text) => text.length > 4096).map((text) => text.slice(0, 256)));
+  let before;
+  for (const [i, row] of answer.entries()) {
+    const item = all.get(row.id);
+    if (item && beginnings.has(textOf(item).slice(0, 256)) && canonical(item) === canonical(row)) {
+      missing.delete(row.id);
+      continue;
+    }
+    if (!missing.has(row.id) || canonical(item) !== canonical(row)) return `row ${i} does not match or comes twice: ${canonical(row).slice(0, 200)}`;
+    missing.delete(row.id);
+    const keys = keysOf(query, { c: item });
+    if (before && compareKeys(query, before, keys) > 0) return `row ${i} is out of order: ${canonical(row).slice(0, 200)}`;
+    before = keys;
+  }
+  const lost = [...missing.keys()].filter((id) => !changed.has(id));
+  return lost.length > 0 ? `lost: ${lost.join(', ').slice(0, 200)}` : undefined;
 }

@@ -11,9 +11,9 @@ import { parseArgs } from 'node:util';
 import { cosmosClient, newContainer } from '../cosmos.mjs';
 import { eventually, Server } from '../harness.mjs';
 import { Random, seedFrom } from '../support/random.mjs';
-import { evaluate, findFault } from './evaluate.mjs';
-import { itemsOf } from './items.mjs';
-import { randomQuery, textOfQuery, traitsOf } from './queries.mjs';
+import { createItems, randomContainer, randomScope, writeMeanwhile } from './containers.mjs';
+import { evaluate, findFault, findFaultInListing } from './evaluate.mjs';
+import { randomListing, randomQuery, textOfQuery, traitsOf } from './queries.mjs';
 import { clientFault, read, ways } from './readers.mjs';
 
 const queries_per_round = 40;
@@ -57,13 +57,11 @@ class Place {
     this.reconnect();
   }
 
-  async container(ranges, items) {
-    const container = await newContainer(this.client, {}, { offerThroughput: ranges * request_units_per_range });
-    const operations = items.map((item) => ({ operationType: 'Create', partitionKey: item.pk, resourceBody: item }));
-    for (const result of await container.items.executeBulkOperations(operations)) {
-      if (result.response?.statusCode !== 201) throw new Error(`an item was not created: ${JSON.stringify(result)}`);
-    }
-    return { database: container.database.id, id: container.id, ranges };
+  async container(random, ranges) {
+    const made = randomContainer(random);
+    const handle = await newContainer(this.client, made.definition, { offerThroughput: ranges * request_units_per_range });
+    await createItems(handle, made, made.items);
+    return { ...made, database: handle.database.id, id: handle.id, ranges };
   }
   open = ({ database, id }) => this.client.database(database).container(id);
 
@@ -76,47 +74,63 @@ class Place {
   }
 }
 
+/// Reads a query in one way while `disturbance` happens once; what is wrong with the answer, or undefined.
+async function readDisturbed(place, random, { container, scope, query, question, way, pageSize, disturbance }) {
+  const all = [...scope.items];
+  const changed = new Set();
+  let due = disturbance;
+  const between = async (rows) => {
+    if (due === 'write') {
+      const before = new Set(container.items);
+      for (const id of await writeMeanwhile(random, place.open(container), container, rows)) changed.add(id);
+      all.push(...container.items.filter((item) => !before.has(item)));
+    }
+    if (due === 'SIGTERM' || due === 'kill -9') await place.restart(due === 'kill -9');
+    if (due === 'split' && container.ranges < ranges_max) {
+      await place.split(container);
+      if (way.resumes) place.reconnect();
+    }
+    due = undefined;
+  };
+  try {
+    const asked = { pageSize, partitionKey: scope.partitionKey };
+    const rows = (await read(() => place.open(container), way, question, asked, between)).map(withoutSystemProperties);
+    if (disturbance === 'write') return findFaultInListing(query, all, changed, rows);
+    return findFault(evaluate(query, scope.items), rows);
+  } catch (error) {
+    return error.body?.message ?? error.stack ?? String(error);
+  } finally {
+    if (disturbance) place.reconnect();
+  }
+}
+
 async function runRound(place, round, counts, report) {
   const random = new Random(seed, 'round', round);
   const containers = [];
-  for (const ranges of [1, 2, 4]) {
-    const items = itemsOf(random, random.pick([5, 20, 40, 60]));
-    containers.push({ items, ...(await place.container(ranges, items)) });
-  }
+  for (const ranges of [1, 2, 4]) containers.push(await place.container(random, ranges));
   for (let number = 0; number < queries_per_round; ++number) {
     const container = random.pick(containers);
-    const query = randomQuery(random);
-    const text = textOfQuery(query);
-    const expected = evaluate(query, container.items);
+    const writes = random.chance(0.15);
+    const query = writes ? randomListing(random) : randomQuery(random);
+    const scope = !writes && random.chance(0.15) ? randomScope(random, container) : container;
+    const parameters = random.chance(0.25) ? [] : undefined;
+    const text = textOfQuery(query, parameters);
+    const question = parameters ? { query: text, parameters } : text;
     for (const way of random.sample(ways, ways_per_query)) {
-      const fault = clientFault(way, query, traitsOf(query), container.ranges);
-      const pageSize = random.weighted([[2, 1], [3, random.between(2, 7)], [2, random.between(8, 30)], [1, 100]]);
-      const disturbance = way.disturbed && random.chance(0.3) ? random.pick(way.resumes ? ['split', 'SIGTERM', 'kill -9'] : ['split']) : undefined;
+      const fault = clientFault(way, query, traitsOf(query), { ranges: container.ranges, partitionKey: scope.partitionKey });
+      const isLarge = container.items.length > 100;
+      const pageSize = random.weighted([[2, 1], [3, random.between(2, 7)], [2, random.between(8, 30)], [1, 100]]) * (isLarge ? 8 : 1);
+      const possible = writes ? ['write'] : way.disturbances;
+      const disturbance = possible.length > 0 && random.chance(writes ? 1 : 0.2) ? random.pick(possible) : undefined;
       if (fault) {
         counts.excluded.set(fault, (counts.excluded.get(fault) ?? 0) + 1);
         continue;
       }
-      let due = disturbance;
-      const between = async () => {
-        if (!due) return;
-        if (due !== 'split') await place.restart(due === 'kill -9');
-        else if (container.ranges < ranges_max) {
-          await place.split(container);
-          if (way.resumes) place.reconnect();
-        }
-        due = undefined;
-      };
-      if (args.verbose) console.log(`${number}: ${way.name} by ${pageSize}${disturbance ? `, ${disturbance}` : ''}, ${container.ranges} ranges: ${text}`);
+      const wayOfAll = `${way.name} by ${pageSize}${scope.partitionKey === undefined ? '' : `, of ${JSON.stringify(scope.partitionKey)}`}${disturbance ? `, ${disturbance}` : ''}, ${container.ranges} ranges`;
+      if (args.verbose) console.log(`${number}: ${wayOfAll}: ${text}`);
       ++counts.answers;
-      let wrong;
-      try {
-        const rows = await read(() => place.open(container), way, text, pageSize, between);
-        wrong = findFault(expected, rows.map(withoutSystemProperties));
-      } catch (error) {
-        wrong = error.body?.message ?? error.stack ?? String(error);
-      }
-      if (disturbance) place.reconnect();
-      if (wrong) report({ round, number, way: way.name, pageSize, disturbance, ranges: container.ranges, text, wrong });
+      const wrong = await readDisturbed(place, random, { container, scope, query, question, way, pageSize, disturbance });
+      if (wrong) report({ round, number, wayOfAll, definition: container.definition, text: JSON.stringify(question), wrong });
     }
     ++counts.queries;
   }
@@ -125,9 +139,9 @@ async function runRound(place, round, counts, report) {
 
 console.log(`seed ${seed}`);
 const counts = { queries: 0, answers: 0, faults: 0, excluded: new Map() };
-function report({ round, number, way, pageSize, disturbance, ranges, text, wrong }) {
+function report({ round, number, wayOfAll, definition, text, wrong }) {
   ++counts.faults;
-  console.log(`\nround ${round}, query ${number}: ${text}\n  ${way}, pages of ${pageSize}, ${ranges} ranges${disturbance ? `, ${disturbance}` : ''}\n  ${wrong}\n  again: --seed ${seed} --round ${round}`);
+  console.log(`\nround ${round}, query ${number}: ${text}\n  ${wayOfAll}, ${JSON.stringify(definition)}\n  ${wrong}\n  again: --seed ${seed} --round ${round}`);
 }
 const begun = performance.now();
 const place = new Place();

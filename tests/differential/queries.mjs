@@ -71,8 +71,42 @@ function addCounts(random, query) {
   else Object.assign(query, { offset: random.between(0, 15), limit: random.between(0, 30) });
 }
 
-/// { distinct, top, select: 'star' | 'value' | 'list', items, join, where, groupBy, orderBy, offset, limit }
+// A query of the rows of a subquery in FROM, which have some properties of the items: `from` is { names, distinct, where }.
+function randomQueryOfRows(random) {
+  const distinct = random.chance(0.5);
+  const candidates = distinct ? ['num', 'str', 'opt', 'mix', 'pk'] : Object.keys(properties).filter((name) => name !== 'in');
+  const names = random.sample(candidates, random.between(1, distinct ? 2 : 4));
+  const query = { select: 'list', items: named(names.map(itemPath)), groupBy: [], orderBy: [] };
+  query.from = { names, distinct, where: random.chance(0.5) ? randomCondition(random) : undefined };
+  if (random.chance(0.3)) {
+    const operand = itemPath(random.pick(names));
+    query.where = { kind: 'compare', op: random.pick(['=', '!=', '<', '>=']), operands: [operand, constantFor(random, operand)] };
+  }
+  if (random.chance(0.4)) {
+    query.select = 'value';
+    query.items = named([{ kind: 'aggregate', name: 'COUNT', operands: [constant(1)] }]);
+    return query;
+  }
+  if (random.chance(0.2)) query.select = 'star';
+  if (random.chance(0.4)) query.orderBy = [{ value: itemPath(random.pick(names.filter((name) => sortable.includes(name)).concat('num'))), descending: random.chance(0.4) }];
+  addCounts(random, query);
+  return query;
+}
+
+/// A query whose rows can be told apart by their ids, for items that are written meanwhile.
+export function randomListing(random) {
+  const query = { select: 'star', items: [], groupBy: [], orderBy: [] };
+  if (random.chance(0.6)) query.where = randomCondition(random);
+  if (random.chance(0.7)) query.orderBy = [{ value: itemPath(random.pick(sortable)), descending: random.chance(0.4) }];
+  return query;
+}
+
+/// { from, distinct, top, select: 'star' | 'value' | 'list', items, join, where, groupBy, orderBy, offset, limit }
 export function randomQuery(random) {
+  return random.chance(0.08) ? randomQueryOfRows(random) : randomQueryOfItems(random);
+}
+
+function randomQueryOfItems(random) {
   const query = { select: 'star', items: [], groupBy: [], orderBy: [] };
   if (random.chance(0.7)) query.where = randomCondition(random);
   const shape = random.weighted({ plain: 4, ordered: 6, distinct: 2, grouped: 2, aggregate: 1 });
@@ -109,11 +143,15 @@ export const traitsOf = (query) => ({
 
 const step = (name) => (name === 'in' ? '["in"]' : `.${name}`);
 
-function textOf(node) {
+function write(node, parameters) {
+  const textOf = (operand) => write(operand, parameters);
   const all = (joint) => node.operands.map(textOf).join(joint);
   switch (node.kind) {
     case 'path': return node.root + node.names.map(step).join('');
-    case 'constant': return JSON.stringify(node.value);
+    case 'constant':
+      if (!parameters) return JSON.stringify(node.value);
+      parameters.push({ name: `@p${parameters.length}`, value: node.value });
+      return parameters.at(-1).name;
     case 'and': return `(${all(' AND ')})`;
     case 'or': return `(${all(' OR ')})`;
     case 'not': return `NOT (${textOf(node.operands[0])})`;
@@ -127,14 +165,22 @@ function textOf(node) {
   }
 }
 
-export function textOfQuery(query) {
+/// `parameters`: takes the constants of the query, if given.
+export function textOfQuery(query, parameters) {
+  const textOf = (node) => write(node, parameters);
   const parts = ['SELECT'];
   if (query.distinct) parts.push('DISTINCT');
   if (query.top !== undefined) parts.push(`TOP ${query.top}`);
   if (query.select === 'star') parts.push('*');
   else if (query.select === 'value') parts.push('VALUE', textOf(query.items[0].value));
   else parts.push(query.items.map(({ name, value }) => `${textOf(value)} AS ${name}`).join(', '));
-  parts.push('FROM c');
+  if (query.from) {
+    const { names, distinct, where } = query.from;
+    const inner = ['SELECT', ...(distinct ? ['DISTINCT'] : []), names.map((name) => `c.${name}`).join(', '), 'FROM c', ...(where ? ['WHERE', textOf(where)] : [])];
+    parts.push(`FROM (${inner.join(' ')}) c`);
+  } else {
+    parts.push('FROM c');
+  }
   if (query.join) parts.push('JOIN t IN c.tags');
   if (query.where) parts.push('WHERE', textOf(query.where));
   if (query.groupBy.length) parts.push('GROUP BY', query.groupBy.map(textOf).join(', '));
