@@ -24,10 +24,13 @@ stalls() { "$here/stall-test.sh"; }
 overload() { "$here/overload-test.sh"; }
 regret() {  # what plans cost against the best index, as the data grows; PostgreSQL's beside it where it is installed
   local documents postgres=/usr/lib/postgresql/15/bin
-  for documents in 10000 100000 1000000; do
-    OCTAVO_BINARY="$build/octavo" node "$here/../tests/regret/regret.mjs" --documents "$documents" --queries 2000
+  run_regret() { OCTAVO_BINARY="$build/octavo" node "$here/../tests/regret/regret.mjs" --cap 4 "$@"; }
+  for documents in 10000 1000000; do
+    run_regret --documents "$documents" --queries 2000
     [[ ! -x $postgres/initdb ]] || node "$here/../tests/regret/postgres.mjs" --documents "$documents" --queries 2000
   done
+  run_regret --documents 100000 --queries 50000 --sql 20000 --mixed 10000 --unordered 20000
+  run_regret --documents 10000000 --queries 150 --sql 80 --mixed 60 --unordered 80  # 15 GB of disk
 }
 fuzz() { "$here/fuzz.sh" --fast; }
 analysis() { "$here/static-analysis.sh"; }
