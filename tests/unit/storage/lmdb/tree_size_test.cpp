@@ -1,6 +1,8 @@
 #include "storage/lmdb/internal/tree_size.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <map>
 #include <random>
@@ -180,10 +182,49 @@ TEST_CASE("ranges whose bounds are longer than LMDB's keys are estimated") {
   CHECK(factor_between(static_cast<double>(tree->range("b", "y")->entries), 300) < 1.5);
 }
 
-TEST_CASE("a tree that is not there has no size, and neither has one of another format") {
+TEST_CASE("a tree that is not there has no size") {
   Rows rows;
   const auto transaction = rows.store.read();
   CHECK_FALSE(TreeSize::open(*transaction, "nothing"));
+}
+
+TEST_CASE("damaged pages make a size unknown or wrong, and nothing outside of the file is read") {
+  constexpr std::size_t page_bytes = 4096;
+  constexpr std::size_t header_bytes = 16;
+  constexpr std::size_t offsets_damaged = 8;  // bytes of the offsets of entries at the beginning of a page
+  Rows rows;
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < 20'000; ++i) keys.push_back(number_key(i));
+  rows.change(keys, true);
+  const auto transaction = rows.store.read();
+  const auto tree = TreeSize::open(*transaction, "rows");
+  REQUIRE(tree);
+  // LMDB has mapped the file, so what is written to it is seen by the tree.
+  const auto path = rows.folder.path() / "store" / "data.mdb";
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  std::string image(std::filesystem::file_size(path), '\0');
+  file.read(image.data(), static_cast<std::streamsize>(image.size()));
+  std::size_t unknown = 0;
+  std::size_t known = 0;
+  const auto read_all = [&] {
+    const std::pair<std::string, std::optional<std::string>> ranges[] = {
+        {number_key(1), number_key(19'999)}, {number_key(7'000), number_key(7'040)}, {number_key(10'000), std::nullopt}};
+    for (const auto& [low, high] : ranges) ++(tree->range(low, high, TreeSize::many) ? known : unknown);
+    ++(tree->leaf_content(64, 1) ? known : unknown);
+  };
+  for (std::size_t page = 2; page < image.size() / page_bytes; ++page) {
+    for (std::size_t at = page * page_bytes; at < page * page_bytes + header_bytes + offsets_damaged; ++at) {
+      for (const char damaged : {'\0', static_cast<char>(image[at] ^ 0x80), static_cast<char>(image[at] ^ 1), '\xFF'}) {
+        file.seekp(static_cast<std::streamoff>(at)).put(damaged).flush();
+        read_all();
+      }
+      file.seekp(static_cast<std::streamoff>(at)).put(image[at]).flush();
+    }
+  }
+  CHECK(unknown > 1'000);
+  unknown = 0;
+  read_all();
+  CHECK(unknown == 0);
 }
 
 TEST_CASE("a transaction estimates the rows of a range, and knows those of a whole tree") {
