@@ -11,7 +11,8 @@ namespace octavo::api::cosmos {
 
 Expected<std::size_t> page_size_of(const Request& request) {
   const auto header = request.header("x-ms-max-item-count");
-  if (!header || header->empty() || *header == "-1") return page_items_default;
+  if (!header || header->empty()) return page_items_default;
+  if (*header == "-1") return page_items_max;
   long long count = 0;
   const auto [end, error] = std::from_chars(header->data(), header->data() + header->size(), count);
   if (error != std::errc{} || end != header->data() + header->size() || count < 1) {

@@ -15,7 +15,8 @@ namespace octavo::api::cosmos {
 inline constexpr std::size_t page_items_default = 100;
 inline constexpr std::size_t page_items_max = 1000;
 
-/// `x-ms-max-item-count`: absent or -1 is the server's choice. Errors: bad_request.
+/// `x-ms-max-item-count`. -1 asks for as many as fit: a sorted result is computed for each of its pages, so few large
+/// pages cost less. Errors: bad_request.
 Expected<std::size_t> page_size_of(const Request& request);
 
 /// The position where a page continues: our own text, opaque to clients. nullopt: from the beginning.

@@ -69,6 +69,13 @@ describe('queries of the Cosmos DB API', () => {
     }
   });
 
+  test('a page has 100 items unless more are asked for, and with -1 as many as fit', async () => {
+    for (const [maxItemCount, count] of [[undefined, 100], [150, 150], [-1, 200]]) {
+      const page = await container.items.query('SELECT VALUE c.n FROM c ORDER BY c.n', { maxItemCount }).fetchNext();
+      assert.equal(page.resources.length, count, String(maxItemCount));
+    }
+  });
+
   test('pages go on where they stopped, also in a restarted client', async () => {
     const seen = [];
     let continuationToken;
