@@ -169,20 +169,23 @@ export function findFault({ runs, first, count }, answer) {
   return undefined;
 }
 
+const value_bytes_max = 256;  // of a value that a continuation has whole
+
 /// What is wrong with a listing (randomListing) while items were written. `items`: all that were there at any time;
-/// `changed`: the ids of those that were not there throughout, which may be missing. Of values of more than 4 KiB a
-/// continuation has the beginning only: where the last row is gone, the rows that begin alike are repeated.
+/// `changed`: the ids of those that were not there throughout, which may be missing. The client limits
+/// continuations to 1 KiB, so of values of more than 256 bytes they have the beginning only: where the last row is gone,
+/// the rows that begin alike are repeated.
 export function findFaultInListing(query, items, changed, answer) {
   const matching = items.filter((c) => !query.where || value(query.where, { c }) === true)
     .filter((c) => query.orderBy.length === 0 || keysOf(query, { c })[0] !== undefined);
   const all = new Map(matching.map((item) => [item.id, item]));
   const missing = new Map(all);
   const textOf = (item) => String(keysOf(query, { c: item })[0] ?? '');
-  const beginnings = new Set(matching.map(textOf).filter((text) => text.length > 4096).map((text) => text.slice(0, 256)));
+  const beginnings = new Set(matching.map(textOf).filter((text) => text.length > value_bytes_max).map((text) => text.slice(0, value_bytes_max)));
   let before;
   for (const [i, row] of answer.entries()) {
     const item = all.get(row.id);
-    if (item && beginnings.has(textOf(item).slice(0, 256)) && canonical(item) === canonical(row)) {
+    if (item && beginnings.has(textOf(item).slice(0, value_bytes_max)) && canonical(item) === canonical(row)) {
       missing.delete(row.id);
       continue;
     }
