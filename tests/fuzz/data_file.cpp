@@ -132,10 +132,10 @@ void use(const std::filesystem::path& folder) {
   require(snapshot.has_value(), "what the check passes opens");
   const auto report = check_partition(*partition, true);
   require(report.has_value(), "and can be read to the end");
-  const auto transaction = partition->store().read();
-  require(transaction.has_value(), "and can be read");
+  const auto reading = partition->store().read();
+  require(reading.has_value(), "and can be read");
   for (std::size_t i = 0; i < tree_names().size(); ++i) {
-    (void)transaction->rows_estimate(partition->store().tree(i), "p1:", "p2:", Closeness::close);
+    (void)reading->rows_estimate(partition->store().tree(i), "p1:", "p2:", Closeness::close);
   }
   auto documents = snapshot->documents();
   for (auto document = documents.seek(""); document; document = documents.next()) {
