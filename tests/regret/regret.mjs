@@ -25,7 +25,14 @@ const goals = {
   find: { median: 1.05, p99: 2, worst: 3 },
   sql: { median: 1.05, p99: 2, worst: 3 },
   mixed: { median: 1.05, p99: 2.5, worst: 4 },
-  unordered: { median: 1.05, p99: 3, worst: 4.5 },
+  unordered: { median: 1.05, p99: 3.5, worst: 4.5 },
+};
+// Of thousands of queries the worst one is worse, and of few queries the last percentile is the worst one.
+const goalsOfLongRuns = {
+  find: { median: 1.05, p99: 2.5, worst: 5 },
+  sql: { median: 1.05, p99: 2.5, worst: 4 },
+  mixed: { median: 1.05, p99: 4, worst: 5 },
+  unordered: { median: 1.05, p99: 4.5, worst: 6 },
 };
 const zero = { $gte: 0 };  // all numbers: an index in Mango's order has the order of SQL only of these
 
@@ -164,7 +171,7 @@ async function compare(server, name, count, make, ask, indexes) {
   console.log(`${name}: ${lineOf(row)}`);
   slow.sort((a, b) => b[0] - a[0]);
   for (const [regret, text] of slow.slice(0, 8)) console.log(`  ${regret.toFixed(2)}  ${text}`);
-  for (const [key, goal] of Object.entries(goals[name])) {
+  for (const [key, goal] of Object.entries((n > 1_000_000 || count > 1_000 ? goalsOfLongRuns : goals)[name])) {
     if (row[key] > goal) {
       ok = false;
       console.log(`${name}: ${key} ${row[key].toFixed(2)} is above ${goal}`);

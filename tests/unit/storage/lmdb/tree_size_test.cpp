@@ -207,8 +207,9 @@ TEST_CASE("damaged pages make a size unknown or wrong, and nothing outside of th
   std::size_t unknown = 0;
   std::size_t known = 0;
   const auto read_all = [&] {
-    const std::pair<std::string, std::optional<std::string>> ranges[] = {
-        {number_key(1), number_key(19'999)}, {number_key(7'000), number_key(7'040)}, {number_key(10'000), std::nullopt}};
+    const std::pair<std::string, std::optional<std::string>> ranges[] = {{number_key(1), number_key(19'999)},
+                                                                         {number_key(7'000), number_key(7'040)},
+                                                                         {number_key(10'000), std::nullopt}};
     for (const auto& [low, high] : ranges) ++(tree->range(low, high, TreeSize::many) ? known : unknown);
     ++(tree->leaf_content(64, 1) ? known : unknown);
   };
