@@ -17,11 +17,12 @@ export const ways = [
   { name: 'plan and control, resumed', plan: true, control: true, resumes: true, disturbances: restarts, options },
 ];
 
-/// Faults of @azure/cosmos 4.9 that no server can mend, by name. undefined: the answer has to be right.
+/// Faults of @azure/cosmos 4.9 that no server can mend, and what plans refuse (docs/cosmos.md), by name. undefined: the
+/// answer has to be right.
 export function clientFault(way, query, traits, { ranges, partitionKey }) {
   if (!way.plan) return undefined;
   if (partitionKey !== undefined) return 'with a plan, the option partitionKey is ignored';
-  if (query.from) return 'a plan with a subquery in FROM';
+  if (query.from?.distinct) return 'a plan with DISTINCT in a subquery of FROM is refused';
   if (!traits.orderIsClean) return 'ORDER BY over null, mixed types, or several expressions of which one is missing, throws';
   if (query.distinct && query.select === 'value') return 'DISTINCT VALUE drops 0, false, the empty text and null';
   if (traits.grouped && query.items.some(({ value }) => value.kind === 'aggregate' && value.name !== 'COUNT')) return 'SUM, AVG, MIN and MAX leave out a range where they are undefined';
