@@ -142,12 +142,15 @@ bool TreeSize::descend(std::optional<std::string_view> key, Step* steps) const {
 }
 
 // Estimates the entries below the children [from, to) of a branch, reading at most `samples` of them, evenly spread.
-std::optional<double> TreeSize::under(const Page& page, unsigned from, unsigned to, unsigned samples,
-                                      double fraction) const {
+// `levels`: of pages below this one. More pages are read below each child where there are fewer children than samples,
+// and where there are branches below: LMDB may leave a page nearly empty, which must not stand for many others.
+std::optional<double> TreeSize::under(const Page& page, unsigned from, unsigned to, unsigned samples, double fraction,
+                                      unsigned levels) const {
   constexpr double golden_ratio = 0.618;  // spreads the samples on the levels below
   if (from >= to) return 0;
   const unsigned all = to - from;
   const unsigned some = std::min(all, samples);
+  const unsigned samples_below = std::max({samples >= many ? few : 1, samples / some, levels > 2 ? few : 1});
   double sum = 0;
   for (unsigned i = 0; i < some; ++i) {
     const double position = (i + (some == all ? 0 : fraction)) * all / some;
@@ -159,7 +162,7 @@ std::optional<double> TreeSize::under(const Page& page, unsigned from, unsigned 
       continue;
     }
     const auto deeper =
-        under(*below, 0, below->count, samples >= many ? few : 1, std::fmod(fraction + golden_ratio * (i + 1), 1.0));
+        under(*below, 0, below->count, samples_below, std::fmod(fraction + golden_ratio * (i + 1), 1.0), levels - 1);
     if (!deeper) return std::nullopt;
     sum += *deeper;
   }
@@ -258,10 +261,11 @@ std::optional<RangeSize> TreeSize::range(std::string_view low, std::optional<std
     if (more) rows += *more;
     return more.has_value();
   };
-  if (!add(under(a[parting].page, a[parting].index + 1, b[parting].index, samples, 0.5))) return std::nullopt;
+  if (!add(under(a[parting].page, a[parting].index + 1, b[parting].index, samples, 0.5, last - parting)))
+    return std::nullopt;
   for (unsigned level = parting + 1; level < last; ++level) {
-    if (!add(under(a[level].page, a[level].index + 1, a[level].page.count, samples, 0.5)) ||
-        !add(under(b[level].page, 0, b[level].index, samples, 0.5))) {
+    if (!add(under(a[level].page, a[level].index + 1, a[level].page.count, samples, 0.5, last - level)) ||
+        !add(under(b[level].page, 0, b[level].index, samples, 0.5, last - level))) {
       return std::nullopt;
     }
   }

@@ -70,7 +70,8 @@ class TreeSize {
   bool add_leaf(const Page& leaf, double weight, LeafSums& sums) const;
   bool add_leaves(std::uint64_t page_number, unsigned level, LeafSums& sums) const;
   bool add_random_leaf(double position, LeafSums& sums) const;
-  std::optional<double> under(const Page& page, unsigned from, unsigned to, unsigned samples, double fraction) const;
+  std::optional<double> under(const Page& page, unsigned from, unsigned to, unsigned samples, double fraction,
+                              unsigned levels) const;
 
   const char* base_ = nullptr;  ///< address of page 0
   std::size_t page_bytes_ = 0;
