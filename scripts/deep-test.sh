@@ -29,6 +29,7 @@ regret() {  # what plans cost against the best index, as the data grows; Postgre
     run_regret --documents "$documents" --queries 2000
     [[ ! -x $postgres/initdb ]] || node "$here/../tests/regret/postgres.mjs" --documents "$documents" --queries 2000
   done
+  run_regret --data telemetry --documents 300000 --queries 2000
   run_regret --documents 100000 --queries 50000 --sql 20000 --mixed 10000 --unordered 20000
   run_regret --documents 10000000 --queries 150 --sql 80 --mixed 60 --unordered 80  # 15 GB of disk
 }

@@ -5,20 +5,25 @@
 export const fields = ['zipf', 'group', 'rare', 'time', 'skew', 'even', 'few', 'anti', 'recent', 'early'];
 export const composites = [['few', 'time'], ['group', 'even'], ['rare', 'time', 'skew']];
 
+/// Random numbers that are the same for the same seed: `random` from 0 to 1, `below` whole ones, `pick` one of a list.
+export function randomOf(seed) {
+  // mulberry32
+  let state = seed >>> 0;
+  const random = () => {
+    state = (state + 0x6D2B79F5) >>> 0;
+    let t = state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  const below = (limit) => Math.floor(random() * limit);
+  return { random, below, pick: (list) => list[below(list.length)] };
+}
+
 // Both are the same for the same seed and number of documents, if first all documents are asked for, then queries.
 export class Workload {
   constructor({ documents: n, seed }) {
-    // mulberry32
-    let state = seed >>> 0;
-    const random = () => {
-      state = (state + 0x6D2B79F5) >>> 0;
-      let t = state;
-      t = Math.imul(t ^ (t >>> 15), t | 1);
-      t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-      return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-    };
-    const below = (limit) => Math.floor(random() * limit);
-    const pick = (list) => list[below(list.length)];
+    const { random, below, pick } = randomOf(seed);
     const columns = Object.fromEntries(fields.map((name) => [name, new Int32Array(n)]));
     const valueOf = (field) => columns[field][below(n)];
 
