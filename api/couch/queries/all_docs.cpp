@@ -13,6 +13,7 @@
 #include "api/couch/queries/all_docs_query.h"
 #include "api/couch/queries/routes.h"
 #include "api/models/document_renderer.h"
+#include "base/append_pieces.h"
 #include "base/json_writer.h"
 
 namespace octavo::api::couch {
@@ -139,12 +140,14 @@ class ListProducer : public SliceProducer {
   }
   void append_row_start(std::string& out, std::string_view id) {
     separate(out);
+    if (json_unescaped_prefix(id) == id.size()) {
+      append_pieces(out, "{\"id\":\"", id, "\",\"key\":\"", id, "\",\"value\":{\"rev\":");
+      return;
+    }
     out += "{\"id\":";
-    const auto start = out.size();
     append_json_string(out, id);
-    const auto size = out.size() - start;
     out += ",\"key\":";
-    out.append(out, start, size);
+    append_json_string(out, id);
     out += ",\"value\":{\"rev\":";
   }
   // `Document`: a DocumentRecord if the list does not include the documents, else a DocumentView.
