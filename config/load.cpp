@@ -274,6 +274,11 @@ Applied refuse_unknown_variables(const Environment& environment) {
   return {};
 }
 
+void record_source(Draft& draft, const Setting& setting, const std::string& source) {
+  std::string& known = draft.sources.by_name[setting.toml_name()];
+  known = known.empty() ? source : source + std::string(instead_of) + known;
+}
+
 Applied apply_environment(Draft& draft, const Environment& environment) {
   for (const auto& setting : setting_table()) {
     const auto sources = sources_in(environment, setting);
@@ -282,7 +287,7 @@ Applied apply_environment(Draft& draft, const Environment& environment) {
       return Failure(fmt::format("{} and {} are both set: keep one", sources[0].name, sources[1].name));
     }
     if (auto applied = apply_source(draft, setting, sources.front()); !applied) return applied;
-    draft.sources.by_name[setting.toml_name()] = sources.front().name;
+    record_source(draft, setting, sources.front().name);
   }
   return refuse_unknown_variables(environment);
 }
@@ -324,7 +329,7 @@ Applied apply_flags(Draft& draft, const Flags& flags) {
       for (const auto& part : sources) source.value += part.value + ',';
     }
     if (auto applied = apply_source(draft, setting, source); !applied) return applied;
-    draft.sources.by_name[setting.toml_name()] = source.name;
+    record_source(draft, setting, source.name);
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,9 @@ namespace octavo::config {
 
 /// The environment variable that names the configuration file. The caller of load() reads it; --config has precedence.
 inline constexpr const char* config_file_variable = "OCTAVO_CONFIG";
+
+/// Stands in SettingSources between a source and a weaker one: "OCTAVO_PORT instead of octavo.toml:4".
+inline constexpr std::string_view instead_of = " instead of ";
 
 using Environment = std::map<std::string, std::string>;
 

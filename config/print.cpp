@@ -25,8 +25,9 @@ places, each stronger than the one before:
 2. environment variables;
 3. flags of `octavo serve`.
 
-`octavo serve --print-config` prints what they add up to, secrets masked, and exits. An unknown name, a malformed value or
-one out of range keeps the server from starting, with a message that says where it stands and what is allowed.
+`octavo serve --print-config` prints what they add up to, secrets masked and with the source of each, and exits. An unknown
+name, a malformed value or one out of range keeps the server from starting, with a message that says where it stands and what
+is allowed.
 
 ```toml
 [server]
@@ -118,7 +119,9 @@ std::string print_config(const Settings& settings) {
       continue;
     }
     const auto value = toml_value(draft, setting);
-    text += fmt::format("{} = {}\n", setting.key, setting.secret && value != "\"\"" ? std::string(mask) : value);
+    const auto source = settings.sources.by_name.find(fmt::format("{}.{}", setting.section, setting.key));
+    text += fmt::format("{} = {}{}\n", setting.key, setting.secret && value != "\"\"" ? std::string(mask) : value,
+                        source == settings.sources.by_name.end() ? "" : "  # " + source->second);
   }
   return text;
 }

@@ -135,7 +135,11 @@ std::vector<Setting> make_table() {
       not_in_file(
           secret(text("auth", "admin_password", &Draft::admin_password, "Password of that admin"), "COUCHDB_PASSWORD")),
       live(boolean("auth", "require_valid_user", &Draft::require_valid_user,
-                   "Refuse anonymous requests, but for `/_up`")),
+                   "Answer 401 to requests without a user, except those for `/_up`, `/_ready` and a log-in; off: they "
+                   "may do what the `_security` of each database allows everybody")),
+      live(text("auth", "challenge", &Draft::challenge,
+                "`WWW-Authenticate` of each 401, such as `Basic realm=\"couchdb\"`, which makes browsers ask for a "
+                "password; none = `Basic realm=\"server\"`, and only with `require_valid_user`")),
       live(boolean("auth", "admin_only_all_dbs", &Draft::admin_only_all_dbs,
                    "Only admins may list databases, by `_all_dbs` and `_dbs_info`; off: everyone may who gets past "
                    "`require_valid_user`")),
@@ -180,7 +184,8 @@ std::vector<Setting> make_table() {
       live(size("http", "request_head_bytes_max", &Draft::request_head_bytes_max, {1 * KiB, 16 * MiB},
                 "Longest request line and headers; beyond: 431")),
       live(size("http", "request_body_bytes_max", &Draft::request_body_bytes_max, {1 * KiB, 4 * GiB},
-                "Longest request body, after decompression; beyond: 413")),
+                "Longest request body, after decompression; beyond: 413. Bodies are held in memory: none may have more "
+                "than an eighth of the memory, nor more than 512 MiB, whatever is set here")),
       live(number("http", "connections_max", &Draft::connections_max, {1, 1'000'000},
                   "Open connections; beyond: 503 with Retry-After")),
       live(number("http", "requests_in_flight_max", &Draft::requests_in_flight_max, {1, 1'000'000},
@@ -216,18 +221,23 @@ std::vector<Setting> make_table() {
            "Largest logical partition; beyond: 403"),
       live(size("database", "physical_partition_bytes_max", &Draft::physical_partition_bytes_max,
                 {64 * KiB, 1'024 * TiB}, "A physical partition that has become larger is split in two, online")),
-      duration("database", "split_source_kept", &Draft::split_source_kept_s, between(0s, 24h),
-               "The files of a physical partition that was split stay so long, for requests that still read them"),
+      duration(
+          "database", "split_source_kept", &Draft::split_source_kept_s, between(0s, 24h),
+          "How long the files of a physical partition stay after it was split in two, for requests that began before; "
+          "until then they take their disk space a second time"),
       live(number("database", "revs_limit", &Draft::revs_limit, {1, 1'000'000},
                   "Revisions remembered per document in a new database")),
-      duration("database", "replaced_kept", &Draft::replaced_kept_s, between(0s, 365 * 24h),
-               "Replaced revisions can be read by `?rev=` so long, or until a compaction; 0: they are not kept"),
-      number("database", "replaced_share_max", &Draft::replaced_share_max, {0, 100},
-             "Percent of the bytes of a partition's documents that replaced revisions may take; 1 MiB is always kept"),
+      live(duration("database", "replaced_kept", &Draft::replaced_kept_s, between(0s, 365 * 24h),
+                    "Replaced revisions can be read by `?rev=` so long, or until a compaction; 0: they are not kept")),
+      live(number(
+          "database", "replaced_share_max", &Draft::replaced_share_max, {0, 100},
+          "Percent of the bytes of a partition's documents that replaced revisions may take; 1 MiB is always kept")),
       live(number("database", "documents_per_bulk_max", &Draft::documents_per_bulk_max, {1, 10'000'000},
                   "Documents in one bulk request, or revisions in one `_revs_diff`; beyond: 413")),
-      boolean("database", "enforce_throughput", &Draft::enforce_throughput,
-              "Refuse requests (429) beyond the throughput that was asked for; off: it is kept and shown only"),
+      live(boolean("database", "enforce_throughput", &Draft::enforce_throughput,
+                   "Answer 429 to requests for a database or container that has used up its throughput (RU/s), if it "
+                   "was created "
+                   "with one; off: programs may set and read the throughput, but nothing is refused")),
 
       choice(
           "storage", "durability", &Draft::durability, {"commit", "relaxed", "ephemeral"},
@@ -270,8 +280,8 @@ std::vector<Setting> make_table() {
       live(size("query", "sort_bytes_max", &Draft::sort_bytes_max, {64 * KiB, 64 * GiB},
                 "Memory for a sort that no index serves; beyond: `no_usable_index`")),
 
-      duration("javascript", "call_time", &Draft::javascript_call_time_ms, between(10ms, 1h),
-               "How long one call of a design function may take; beyond: `resource_limit`"),
+      live(duration("javascript", "call_time", &Draft::javascript_call_time_ms, between(10ms, 1h),
+                    "How long one call of a design function may take; beyond: `resource_limit`")),
       size("javascript", "heap_bytes_max", &Draft::javascript_heap_bytes_max, {16 * MiB, 2 * GiB},
            "Memory for design functions, in each thread that runs them"),
       size("javascript", "stack_bytes_max", &Draft::javascript_stack_bytes_max, {128 * KiB, 64 * MiB},
@@ -284,7 +294,7 @@ std::vector<Setting> make_table() {
       live(choice("log", "level", &Draft::log_level, {"trace", "debug", "info", "warn", "error", "critical", "off"},
                   "Least severe event that is logged")),
       choice("log", "format", &Draft::log_format, {"text", "json"}, "One line of text, or one JSON object, per event"),
-      boolean("log", "access", &Draft::access_log, "Log every request"),
+      live(boolean("log", "access", &Draft::access_log, "Log every request")),
       live(duration("log", "slow_request", &Draft::slow_request_ms, between(0ms, 1h),
                     "Requests that take longer are logged as slow; 0 = none")),
   };

@@ -88,7 +88,8 @@ struct Settings {
   std::vector<std::string> jwt_required_claims;
   std::string jwt_roles_claim_path;  ///< empty = the claim `_couchdb.roles`
   std::map<std::string, std::string>
-      jwt_keys;  ///< "hs256:kid" → base64 secret; "rs256:kid", "es256:kid" → PEM public key; also 384 and 512
+      jwt_keys;           ///< "hs256:kid" → base64 secret; "rs256:kid", "es256:kid" → PEM public key; also 384 and 512
+  std::string challenge;  ///< WWW-Authenticate of replies 401; empty = `Basic realm="server"`, see the table
   std::string proxy_secret;  ///< of a proxy that authenticates users; empty = none does
   std::uint32_t pbkdf2_iterations = 50'000;
 

@@ -167,6 +167,27 @@ Checked check_cors_origins(const Settings& settings) {
   return {};
 }
 
+// A line break would begin another header.
+Checked check_challenge(const Settings& settings) {
+  constexpr std::size_t challenge_bytes_max = 256;
+  const std::string& challenge = settings.challenge;
+  const bool is_printable = std::ranges::all_of(challenge, [](char c) { return c >= ' ' && c <= '~'; });
+  if (is_printable && challenge.size() <= challenge_bytes_max) return {};
+  return Failure(
+      fmt::format("auth.challenge: expected at most {} printable ASCII characters, such as Basic realm=\"couchdb\"",
+                  challenge_bytes_max));
+}
+
+Checked check_jwt_claims(const Settings& settings) {
+  for (const auto& claim : settings.jwt_required_claims) {
+    const std::string_view name = std::string_view(claim).substr(0, claim.find('='));
+    if (!name.empty() && name.find_first_of("{}\" ") == std::string_view::npos) continue;
+    return Failure(
+        fmt::format("auth.jwt_required_claims: \"{}\" is invalid: expected the name of a claim, or NAME=VALUE", claim));
+  }
+  return {};
+}
+
 Checked check_peruser(const Settings& settings) {
   const std::string& prefix = settings.peruser_prefix;
   const bool begins_well = !prefix.empty() && prefix.front() >= 'a' && prefix.front() <= 'z';
@@ -206,8 +227,9 @@ bool is_loopback(const std::string& address) {
 }
 
 Checked validate(const Settings& settings) {
-  for (const auto check : {check_bind, check_allowed_hosts, check_tls, check_admins, check_jwt_keys, check_cosmos,
-                           check_cors_enabled, check_cors_origins, check_peruser, check_limits}) {
+  for (const auto check :
+       {check_bind, check_allowed_hosts, check_tls, check_admins, check_jwt_keys, check_cosmos, check_cors_enabled,
+        check_cors_origins, check_challenge, check_jwt_claims, check_peruser, check_limits}) {
     if (auto checked = check(settings); !checked) return checked;
   }
   return {};
@@ -215,7 +237,8 @@ Checked validate(const Settings& settings) {
 
 // Clients change one setting after the other, so CORS may be enabled before an origin is allowed.
 Checked validate_change(const Settings& settings) {
-  for (const auto check : {check_allowed_hosts, check_cors_origins, check_peruser, check_limits}) {
+  for (const auto check :
+       {check_allowed_hosts, check_cors_origins, check_challenge, check_jwt_claims, check_peruser, check_limits}) {
     if (auto checked = check(settings); !checked) return checked;
   }
   return {};

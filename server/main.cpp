@@ -1,6 +1,9 @@
 #include <cstdio>
 #include <exception>
+#include <string_view>
 #include <unistd.h>
+
+#include <spdlog/spdlog.h>
 
 #include "server/commands/check_command.h"
 #include "server/commands/command_line.h"
@@ -17,11 +20,26 @@ std::expected<octavo::config::Settings, std::string> read_settings(int argc, cha
   return std::move(command->settings);
 }
 
+// A program that reads the log as JSON must be able to read why the server did not start.
+void print(const octavo::server::ExitMessage& message, bool as_json) {
+  if (!message.to_stderr) {
+    static_cast<void>(std::fputs(message.text.c_str(), stdout));
+  } else if (as_json) {
+    octavo::config::Settings settings;
+    settings.log_format = octavo::config::LogFormat::json;
+    octavo::server::set_up_logging(settings);
+    spdlog::error("{}", std::string_view(message.text).substr(0, message.text.find_last_not_of('\n') + 1));
+  } else {
+    static_cast<void>(std::fputs(message.text.c_str(), stderr));
+  }
+}
+
 int run(int argc, char** argv) {
   using octavo::server::Command;
-  const auto command = octavo::server::parse_command_line(argc, argv, octavo::server::environment_variables(environ));
+  const auto variables = octavo::server::environment_variables(environ);
+  const auto command = octavo::server::parse_command_line(argc, argv, variables);
   if (!command) {
-    static_cast<void>(std::fputs(command.error().text.c_str(), command.error().to_stderr ? stderr : stdout));
+    print(command.error(), octavo::server::wants_json_log(argc, argv, variables));
     return command.error().code;
   }
   switch (command->kind) {

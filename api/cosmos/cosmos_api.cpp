@@ -102,6 +102,12 @@ bool is_certificate(const std::vector<std::string>& segments) {
   return segments.size() == 2 && segments[0] == "_explorer" && segments[1] == "emulator.pem";
 }
 
+// The paths by which the emulator says that it runs and that it is ready, to everyone. Here both are true as soon as
+// the port is open: databases are opened before.
+bool is_health_probe(const std::vector<std::string>& segments) {
+  return segments.size() == 1 && (segments[0] == "alive" || segments[0] == "ready");
+}
+
 void spend(const Accounting& account) {
   if (account.database == nullptr) return;  // no database to charge
   if (account.partition_ids.empty()) {
@@ -173,8 +179,16 @@ Expected<Reply> CosmosApi::certificate(const Request& request) const {
   return reply;
 }
 
+Expected<Reply> CosmosApi::health(const Request& request) {
+  if (request.method != Method::get && request.method != Method::head) return method_not_allowed();
+  Reply reply;
+  reply.body = R"({"status":"ok"})";
+  return reply;
+}
+
 Handled CosmosApi::dispatch(Call& call) {
   if (is_certificate(call.request.segments)) co_return certificate(call.request);
+  if (is_health_probe(call.request.segments)) co_return health(call.request);
   OCTAVO_CO_TRY(call.path, ResourcePath::parse(call.request.segments));
   OCTAVO_CO_TRY_VOID(co_await authorize(call));
   switch (call.path.resource) {

@@ -197,6 +197,8 @@ void CouchApi::finish(const Call& call, Reply& reply) const {
     // A client may choose the challenge, because browsers show their own log-in dialogue for the usual one.
     if (const auto wanted = call.request.header("X-CouchDB-WWW-Authenticate")) {
       reply.headers.emplace_back("WWW-Authenticate", *wanted);
+    } else if (const std::string& challenge = call.services.settings.challenge; !challenge.empty()) {
+      reply.headers.emplace_back("WWW-Authenticate", challenge);
     } else if (call.services.settings.require_valid_user) {
       reply.headers.emplace_back("WWW-Authenticate", "Basic realm=\"server\"");
     }

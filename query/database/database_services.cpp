@@ -25,8 +25,11 @@ void keep_replaced(partitioning::Database& database, bool keeps) {
 
 void apply_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
   auto& engine = database.engine();
-  if (!engine.settings().enforce_throughput) return;
   auto& meter = database.meter();
+  if (!engine.settings().enforce_throughput) {
+    if (meter.budget() != nullptr) meter.set_budget(nullptr);
+    return;
+  }
   if (!properties.throughput_owner.empty()) {
     if (properties.throughput == 0) return;
     meter.set_budget(engine.shared_budgets().budget(properties.throughput_owner, properties.throughput));

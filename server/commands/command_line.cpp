@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -51,7 +52,7 @@ Examples:
   octavo check --data-dir /var/lib/octavo        verify what is stored
   source <(octavo completion bash)               complete commands and flags in this shell
 
-octavo COMMAND --help tells more about a command.)";
+Flags without a command are those of serve. octavo COMMAND --help tells more about a command.)";
 
 constexpr std::string_view serve_footer = R"(
 Every flag is also an environment variable, OCTAVO_ and the flag in capitals: --data-dir is OCTAVO_DATA_DIR. In the file
@@ -104,7 +105,9 @@ class Arguments {
 
   Result parse(int argc, const char* const* argv, const config::Environment& environment) {
     try {
-      app_.parse(argc, argv);
+      std::vector<const char*> arguments(argv, argv + argc);
+      if (begins_with_flag_of_serve(arguments)) arguments.insert(arguments.begin() + 1, "serve");
+      app_.parse(static_cast<int>(arguments.size()), arguments.data());
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::Success))
         return usage_error(error.what(), command_name());
@@ -123,6 +126,15 @@ class Arguments {
   }
 
  private:
+  // `docker run IMAGE --port 6984` replaces the command of the image.
+  bool begins_with_flag_of_serve(const std::vector<const char*>& arguments) const {
+    if (arguments.size() < 2) return false;
+    const std::string_view first = arguments[1];
+    const std::string flag(first.substr(0, first.find('=')));
+    return flag.starts_with("--") && app_.get_option_no_throw(flag) == nullptr &&
+           serve_->get_option_no_throw(flag) != nullptr;
+  }
+
   void add_subcommand(CLI::App*& subcommand, const std::string& name, const std::string& description) {
     subcommand = app_.add_subcommand(name, description);
     subcommand->allow_extras();
@@ -217,10 +229,6 @@ class Arguments {
       const auto& app = parsed.empty() ? app_ : *parsed.front();
       for (const auto* option : app.get_options()) {
         for (const auto& name : option->get_lnames()) candidates.push_back("--" + name);
-      }
-      // `octavo --port 80`: a flag of a command, without the command.
-      if (parsed.empty() && serve_->get_option_no_throw(word) != nullptr) {
-        return usage_error(fmt::format("{} is a flag of a command: octavo serve {} …", word, word), "serve");
       }
       return usage_error(fmt::format("unknown flag {}{}", word, config::did_you_mean(word, candidates)),
                          command_name());
@@ -335,6 +343,19 @@ Result parse_command_line(int argc, const char* const* argv, const std::map<std:
     // Not expected, but a failed start must end with a message and not in std::terminate.
     return usage_error(error.what());
   }
+}
+
+bool wants_json_log(int argc, const char* const* argv, const std::map<std::string, std::string>& environment) {
+  const config::Setting* format = config::find_setting("log", "format");
+  const auto variable = environment.find(format->environment_variable());
+  bool wants = variable != environment.end() && variable->second == "json";
+  const std::string flag = format->flag();
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument(argv[i]);
+    if (argument == flag && i + 1 < argc) wants = std::string_view(argv[i + 1]) == "json";
+    if (argument.starts_with(flag + "=")) wants = argument.substr(flag.size() + 1) == "json";
+  }
+  return wants;
 }
 
 std::map<std::string, std::string> environment_variables(const char* const* environ) {

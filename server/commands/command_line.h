@@ -47,6 +47,10 @@ struct ExitMessage {
 std::expected<Command, ExitMessage> parse_command_line(int argc, const char* const* argv,
                                                        const std::map<std::string, std::string>& environment);
 
+/// Whether the arguments or the environment ask for a log in JSON. For messages about settings that cannot be read, so
+/// it does not look into the configuration file.
+bool wants_json_log(int argc, const char* const* argv, const std::map<std::string, std::string>& environment);
+
 /// The process environment (`::environ`) as a map, for parse_command_line.
 std::map<std::string, std::string> environment_variables(const char* const* environ);
 

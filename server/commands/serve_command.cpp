@@ -9,6 +9,7 @@
 #include <string>
 #include <sys/stat.h>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,6 +25,7 @@
 #include "api/http/storage_metrics.h"
 #include "api/models/database_properties.h"
 #include "base/machine/resources.h"
+#include "config/load.h"
 #include "config/setting_table.h"
 #include "config/validate.h"
 #include "config/version.h"
@@ -39,6 +41,7 @@
 #include "server/listen/http_server.h"
 #include "server/process/access_log.h"
 #include "server/process/address_file.h"
+#include "server/process/couchdb_volume.h"
 #include "server/process/lifecycle.h"
 #include "server/process/logging.h"
 #include "server/process/memory_budget.h"
@@ -61,14 +64,18 @@ void log_resources(const config::Settings& settings, bool short_of_memory) {
   spdlog::info("octavo {} may use {} of {} processors and {} of {} MiB of memory: io_threads={} worker_threads={}",
                config::version(), available.processors, machine.processors, available.memory_bytes / mebibyte,
                machine.memory_bytes / mebibyte, io_thread_count(settings), workers);
+  if (const auto limit = body_limit(settings, buffered_bytes_max(available.memory_bytes));
+      limit.bytes < settings.request_body_bytes_max) {
+    spdlog::warn("http.request_body_bytes_max={}, but the memory allows request bodies of {} bytes at most",
+                 settings.request_body_bytes_max, limit.bytes);
+  }
   if (!short_of_memory) return;
   spdlog::warn(
       "{} MiB of memory are too few for the settings, which are lowered: worker_threads={}, "
       "javascript.heap_bytes_max={} "
-      "in each of {} threads, storage.queued_bytes_max={}, query.sort_bytes_max={}, http.request_body_bytes_max={}",
+      "in each of {} threads, storage.queued_bytes_max={}, query.sort_bytes_max={}",
       available.memory_bytes / mebibyte, workers, settings.javascript_heap_bytes_max,
-      partitioning::function_threads(workers), settings.queued_bytes_max, settings.sort_bytes_max,
-      settings.request_body_bytes_max);
+      partitioning::function_threads(workers), settings.queued_bytes_max, settings.sort_bytes_max);
 }
 
 // Lowers settings to the limits of the system: smaller limits are better than failures later.
@@ -87,6 +94,46 @@ config::Settings fitted_to_system(const config::Settings& wanted) {
   return settings;
 }
 
+// A variable that somebody forgot is stronger than the file that somebody edits.
+void log_replaced_sources(const config::Settings& settings) {
+  for (const auto& [name, source] : settings.sources.by_name) {
+    if (source.find(config::instead_of) != std::string::npos) spdlog::info("{} is given by {}", name, source);
+  }
+}
+
+// All but the time are as at the start: only those settings change later that can.
+void limit_functions(const config::Settings& settings) {
+  query::javascript::set_limits({.call_time = settings.javascript_call_time_ms,
+                                 .heap_bytes = settings.javascript_heap_bytes_max,
+                                 .stack_bytes = settings.javascript_stack_bytes_max,
+                                 .output_bytes = settings.javascript_output_bytes_max,
+                                 .log_bytes = settings.javascript_log_bytes_max});
+}
+
+// Open databases have taken these settings over. Others do that when they are opened.
+class DatabaseSettings {
+ public:
+  explicit DatabaseSettings(partitioning::Engine& engine) : engine_(engine), applied_(values(engine.settings())) {}
+
+  // RuntimeSettings calls this for one thread at a time.
+  void operator()(const config::Settings& now) {
+    if (values(now) == applied_) return;
+    applied_ = values(now);
+    for (const auto& database : engine_.databases().open_databases()) {
+      if (auto* extension = database->extension()) extension->definition_changed();
+    }
+  }
+
+ private:
+  using Values = std::tuple<bool, std::chrono::seconds, std::uint32_t>;
+  static Values values(const config::Settings& settings) {
+    return {settings.enforce_throughput, settings.replaced_kept_s, settings.replaced_share_max};
+  }
+
+  partitioning::Engine& engine_;
+  Values applied_;
+};
+
 // The path itself if the system does not tell where relative paths begin.
 std::string absolute_path(const std::filesystem::path& path) {
   std::error_code error;
@@ -104,11 +151,9 @@ std::expected<void, std::string> fits_system(const config::Settings& settings) {
   config::Settings fitted = settings;
   const bool short_of_descriptors = fit_to_descriptors(fitted, descriptor_limit());
   fit_to_memory(fitted, available_resources().memory_bytes);
-  if (fitted.request_body_bytes_max < settings.request_body_bytes_max ||
-      fitted.sort_bytes_max < settings.sort_bytes_max) {
+  if (fitted.sort_bytes_max < settings.sort_bytes_max) {
     return std::unexpected(
-        fmt::format("the memory allows http.request_body_bytes_max = {} and query.sort_bytes_max = {} (bytes) at most",
-                    fitted.request_body_bytes_max, fitted.sort_bytes_max));
+        fmt::format("the memory allows query.sort_bytes_max = {} (bytes) at most", fitted.sort_bytes_max));
   }
   if (!short_of_descriptors) return {};
   return std::unexpected(
@@ -209,13 +254,10 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   std::optional<ShutdownDeadline> deadline;  // must outlive everything below
   umask(077);  // only the server may read its files, which include password hashes and secrets
   set_up_logging(wanted);
+  log_replaced_sources(wanted);
   const config::Settings settings = fitted_to_system(wanted);
 
-  query::javascript::set_limits({.call_time = settings.javascript_call_time_ms,
-                                 .heap_bytes = settings.javascript_heap_bytes_max,
-                                 .stack_bytes = settings.javascript_stack_bytes_max,
-                                 .output_bytes = settings.javascript_output_bytes_max,
-                                 .log_bytes = settings.javascript_log_bytes_max});
+  limit_functions(settings);
   if (!query::javascript::executable_memory_allowed()) {
     spdlog::warn(
         "the system does not let memory become executable: JavaScript functions are interpreted, not compiled, "
@@ -231,7 +273,11 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());
   storage::RuntimeSettings& runtime_settings = engine.runtime_settings();
   runtime_settings.set_check(fits_system);
-  runtime_settings.observe([](const config::Settings& now) { set_log_level(now.log_level); });
+  runtime_settings.observe([](const config::Settings& now) {
+    set_log_level(now.log_level);
+    limit_functions(now);
+  });
+  runtime_settings.observe(DatabaseSettings(engine));
   engine.splits().start();
   auto authenticator = api::couch::Authenticator::create(settings, engine);
   if (!authenticator) return refuse(authenticator.error());
@@ -253,9 +299,8 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   api::cosmos::CosmosApi cosmos_api(
       engine, settings, [&] { return (*authenticator)->has_admins(); },
       [&] { return for_cosmos ? for_cosmos->pem() : std::string(); });
-  std::unique_ptr<AccessLog> access_log;
-  if (settings.access_log) access_log = std::make_unique<AccessLog>(settings.log_format, write_log_lines);
-  HttpServer server(engine.live_settings(), metrics, access_log.get());
+  AccessLog access_log(settings.log_format, write_log_lines);
+  HttpServer server(engine.live_settings(), metrics, &access_log);
   const ListenOptions couch{
       .address = settings.bind, .port = settings.port, .handler = &couch_api, .certificate = configured};
   if (auto listening = server.listen(couch); !listening) return refuse(listening.error());
@@ -293,6 +338,9 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   const std::string folder = absolute_path(settings.data_dir);
   // A wrong name is noticed by this line.
   if (engine.folder_is_new()) spdlog::info("created a new data folder: {}", folder);
+  if (runs_in_container()) {
+    if (const auto warning = unused_couchdb_volume("/opt/couchdb/data", folder)) spdlog::warn("{}", *warning);
+  }
   spdlog::info("READY port={} in={}ms cosmos_port={} databases={} data={}", server.port(), ready_ms,
                settings.cosmos_enabled ? server.port(1) : 0, engine.databases().count(), folder);
   notify_service_manager("READY=1");

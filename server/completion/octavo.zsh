@@ -33,7 +33,8 @@ _octavo() {
             '*--admin-user[Name of one more admin]:value:' \
             '*--admin-password[Password of that admin]:value:' \
             '*--admin-password-file[File that holds it]:value:_files' \
-            '--require-valid-user[Refuse anonymous requests, but for `/_up` (false)]' \
+            '--require-valid-user[Answer 401 to requests without a user (false)]' \
+            '*--challenge[WWW-Authenticate of each 401]:value:' \
             '--admin-only-all-dbs[Only admins may list databases, by `_all_dbs` and `_dbs_info`; off\: everyone may who gets past `require_valid_user` (true)]' \
             '--allow-public-without-auth[Start on a public address although there is no admin\: everybody may do everything (false)]' \
             '*--session-timeout[How long a cookie session lives (10m)]:value:' \
@@ -56,7 +57,7 @@ _octavo() {
             '*--cosmos-read-only-key-file[File that holds it]:value:_files' \
             '*--cosmos-item-bytes-max[Longest item; beyond\: 413 (2MiB)]:value:' \
             '*--http-request-head-bytes-max[Longest request line and headers; beyond\: 431 (64KiB)]:value:' \
-            '*--http-request-body-bytes-max[Longest request body, after decompression; beyond\: 413 (64MiB)]:value:' \
+            '*--http-request-body-bytes-max[Longest request body, after decompression (64MiB)]:value:' \
             '*--http-connections-max[Open connections; beyond\: 503 with Retry-After (20000)]:value:' \
             '*--http-requests-in-flight-max[Requests being answered, idle feed followers aside; beyond\: 503 with Retry-After (2000)]:value:' \
             '*--http-header-timeout[From a request'\''s first byte to the end of its headers (10s)]:value:' \
@@ -76,12 +77,12 @@ _octavo() {
             '*--database-document-bytes-max[Largest document, attachments aside; beyond\: 413 (8MiB)]:value:' \
             '*--database-logical-partition-bytes-max[Largest logical partition; beyond\: 403 (20GiB)]:value:' \
             '*--database-physical-partition-bytes-max[A physical partition that has become larger is split in two, online (50GiB)]:value:' \
-            '*--database-split-source-kept[The files of a physical partition that was split stay so long, for requests that still read them (1m)]:value:' \
+            '*--database-split-source-kept[How long the files of a physical partition stay after it was split in two (1m)]:value:' \
             '*--database-revs-limit[Revisions remembered per document in a new database (1000)]:value:' \
             '*--database-replaced-kept[Replaced revisions can be read by `?rev=` so long, or until a compaction; 0\: they are not kept (24h)]:value:' \
             '*--database-replaced-share-max[Percent of the bytes of a partition'\''s documents that replaced revisions may take; 1 MiB is always kept (20)]:value:' \
             '*--database-documents-per-bulk-max[Documents in one bulk request, or revisions in one `_revs_diff`; beyond\: 413 (100000)]:value:' \
-            '--database-enforce-throughput[Refuse requests (429) beyond the throughput that was asked for; off\: it is kept and shown only (true)]' \
+            '--database-enforce-throughput[Answer 429 to requests beyond the throughput (RU/s) of a database or container (true)]' \
             '*--storage-durability[When a write is acknowledged\: after fsync; before it (a power cut may take the last commits); never synced (commit)]:value:(commit relaxed ephemeral)' \
             '*--storage-compression[How bodies of documents of 1 KiB and more are stored\: compressed, if that saves an eighth; as they are (zstd)]:value:(zstd none)' \
             '*--storage-open-partitions-max[Physical partitions kept open; the least used is closed first (500)]:value:' \

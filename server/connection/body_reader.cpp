@@ -99,7 +99,8 @@ Task<bool> BodyReader::read_sized() {
 
 Task<bool> BodyReader::read_chunked() {
   ReadBuffer& in = channel_.in;
-  const std::size_t body_bytes_max = channel_.thread.settings().request_body_bytes_max;
+  const BodyLimit limit = channel_.thread.body_limit();
+  const std::size_t body_bytes_max = limit.bytes;
   // The parser must parse the head before the chunks, so it parses the head again.
   RequestParser parser(fields_, head_);
   if (auto refusal = parser.parse_head(in.data().substr(0, head_bytes_))) {
@@ -109,7 +110,7 @@ Task<bool> BodyReader::read_chunked() {
   bool continue_sent = false;
   for (;;) {
     make_room();
-    const auto progress = parser.decode_chunks(in.data().substr(head_bytes_), decoded_, body_bytes_max);
+    const auto progress = parser.decode_chunks(in.data().substr(head_bytes_), decoded_, body_bytes_max, limit.origin);
     in.erase(head_bytes_, progress.consumed);
     if (progress.refusal) co_return refuse(progress.refusal->status, progress.refusal->reason);
     if (progress.done) break;
@@ -134,8 +135,8 @@ Task<bool> BodyReader::decompress(ContentCoding coding) {
                                          : channel_.in.data().substr(head_bytes_, request_bytes_ - head_bytes_);
   if (input.empty()) co_return true;
   is_decoded_ = true;
-  const std::size_t body_bytes_max = channel_.thread.settings().request_body_bytes_max;
-  Inflater inflater(coding, input, body_bytes_max);
+  const BodyLimit limit = channel_.thread.body_limit();
+  Inflater inflater(coding, input, limit.bytes);
   for (;;) {
     make_room();
     switch (inflater.step(decoded_, inflate_step_bytes)) {
@@ -145,8 +146,7 @@ Task<bool> BodyReader::decompress(ContentCoding coding) {
         co_return refuse(400, "The compressed request body is corrupt.");
       case Inflater::Status::too_large:
         co_return refuse(413, "The request body, decompressed, " +
-                                  config::over_limit(std::nullopt, body_bytes_max, "http.request_body_bytes_max") +
-                                  ".");
+                                  config::over_limit(std::nullopt, limit.bytes, limit.origin) + ".");
       case Inflater::Status::more:
         break;
     }
@@ -207,7 +207,7 @@ Task<bool> BodyReader::send_continue() {
 // Reserves the maximum, because the size of a decoded body is not known.
 void BodyReader::make_room() {
   if (decoded_.size() < roomy_body_bytes) return;
-  decoded_.reserve(std::min(channel_.thread.settings().request_body_bytes_max, body_reserve_bytes_max) + 1);
+  decoded_.reserve(std::min(channel_.thread.body_limit().bytes, body_reserve_bytes_max) + 1);
 }
 
 bool BodyReader::charge(std::size_t bytes) {

@@ -256,8 +256,8 @@ std::optional<Refusal> Connection::begin_request() {
   keep_alive_ = head_.keep_alive;
   if (refuses_scheme()) return Refusal{400, "This port speaks HTTPS only: use " + https_url()};
   if (slot_.admission() == Admission::overloaded) return Refusal{503, "Too many connections. Try again later."};
-  if (const auto limit = thread_.settings().request_body_bytes_max; head_.content_length > limit) {
-    const auto reason = config::over_limit(head_.content_length, limit, "http.request_body_bytes_max");
+  if (const auto limit = thread_.body_limit(); head_.content_length > limit.bytes) {
+    const auto reason = config::over_limit(head_.content_length, limit.bytes, limit.origin);
     return Refusal{413, "The request body " + reason + "."};
   }
   return std::nullopt;

@@ -264,7 +264,7 @@ void Connection::count(const api::Reply& reply) {
 
 void Connection::log(const api::Reply& reply, std::uint64_t body_bytes) {
   auto* const access_log = thread_.access_log();
-  if (!access_log) return;
+  if (!access_log || !thread_.settings().access_log) return;
   // Containers and load balancers ask every few seconds; lines about good replies to them would hide others.
   if (reply.status == 200 && (request_.target == "/_up" || request_.target == "/_ready")) return;
   const auto duration = std::chrono::steady_clock::now() - started_;

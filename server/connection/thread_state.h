@@ -94,6 +94,7 @@ class ThreadState {
   boost::asio::io_context& context() { return context_; }
   /// Those in effect now.
   const config::Settings& settings() const { return settings_.now(); }
+  BodyLimit body_limit() const { return server::body_limit(settings(), bounds_.buffered_bytes_max); }
   api::HttpMetrics::Shard& metrics() { return metrics_; }
   SharedBounds& bounds() { return bounds_; }
   AccessLog::Buffer* access_log() { return access_log_.get(); }

@@ -105,10 +105,11 @@ std::optional<Refusal> RequestParser::check_head() const {
 }
 
 RequestParser::Progress RequestParser::decode_chunks(std::string_view raw, std::string& body,
-                                                     std::size_t body_bytes_max) {
+                                                     std::size_t body_bytes_max, std::string_view limit_origin) {
   Progress progress;
   body_ = &body;
   body_bytes_max_ = body_bytes_max;
+  limit_origin_ = limit_origin;
   ErrorCode error;
   while (!is_done() && progress.consumed < raw.size()) {
     const auto rest = raw.substr(progress.consumed);
@@ -178,7 +179,7 @@ void RequestParser::on_field_impl(http::field field, View name, View value, Erro
 
 void RequestParser::on_chunk_header_impl(std::uint64_t size, View, ErrorCode& error) {
   if (size > body_bytes_max_ - std::min(body_bytes_max_, body_->size())) {
-    const auto reason = config::over_limit(std::nullopt, body_bytes_max_, "http.request_body_bytes_max");
+    const auto reason = config::over_limit(std::nullopt, body_bytes_max_, limit_origin_);
     refuse(413, "The request body " + reason + ".", error);
   }
 }

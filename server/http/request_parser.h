@@ -51,8 +51,9 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
     std::optional<Refusal> refusal;
   };
   /// After parse_head of a chunked request: decodes as much of `raw` as possible and appends it to `body`, whose size
-  /// is limited to `body_bytes_max`.
-  Progress decode_chunks(std::string_view raw, std::string& body, std::size_t body_bytes_max);
+  /// is limited to `body_bytes_max`. `limit_origin` says in messages where the limit comes from, and must outlive this.
+  Progress decode_chunks(std::string_view raw, std::string& body, std::size_t body_bytes_max,
+                         std::string_view limit_origin);
 
  private:
   using ErrorCode = boost::beast::error_code;
@@ -79,6 +80,7 @@ class RequestParser final : private boost::beast::http::basic_parser<true> {
   std::optional<Refusal> refusal_;
   std::string* body_ = nullptr;
   std::size_t body_bytes_max_ = 0;
+  std::string_view limit_origin_;
   unsigned hosts_ = 0;
   bool transfer_encoding_ = false;
   bool in_trailer_ = false;

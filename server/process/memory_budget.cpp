@@ -16,7 +16,7 @@ constexpr std::uint64_t buffered_bytes_limit = 1ULL << 30;
 
 auto lowered_values(const config::Settings& settings) {
   return std::tuple(settings.worker_threads, settings.javascript_heap_bytes_max, settings.queued_bytes_max,
-                    settings.sort_bytes_max, settings.request_body_bytes_max);
+                    settings.sort_bytes_max);
 }
 
 void fit_functions(config::Settings& settings, std::uint64_t bytes) {
@@ -36,13 +36,19 @@ bool fit_to_memory(config::Settings& settings, std::uint64_t memory_bytes) {
   const std::uint64_t buffer = std::max(memory_bytes / 8, buffer_bytes_min);
   settings.queued_bytes_max = std::min<std::uint64_t>(settings.queued_bytes_max, buffer);
   settings.sort_bytes_max = std::min<std::uint64_t>(settings.sort_bytes_max, buffer);
-  settings.request_body_bytes_max =
-      std::min<std::uint64_t>(settings.request_body_bytes_max, buffered_bytes_max(memory_bytes) / 2);
   return lowered_values(settings) != before;
 }
 
 std::uint64_t buffered_bytes_max(std::uint64_t memory_bytes) {
   return std::clamp(memory_bytes / 4, 2 * buffer_bytes_min, buffered_bytes_limit);
+}
+
+BodyLimit body_limit(const config::Settings& settings, std::uint64_t buffered_bytes_max) {
+  const std::uint64_t fitting = buffered_bytes_max / 2;
+  if (settings.request_body_bytes_max <= fitting) {
+    return {settings.request_body_bytes_max, "http.request_body_bytes_max"};
+  }
+  return {static_cast<std::size_t>(fitting), "what the memory allows, less than http.request_body_bytes_max"};
 }
 
 }  // namespace octavo::server

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
+
+#include <fmt/format.h>
 
 namespace octavo::api::couch {
 
@@ -13,6 +17,7 @@ namespace {
 
 // Sections that both have (cors, log, uuids) need a row only for keys with another form or name.
 constexpr std::array couch_names{
+    CouchSetting{"chttpd", "WWW-Authenticate", "auth", "challenge"},
     CouchSetting{"chttpd", "admin_only_all_dbs", "auth", "admin_only_all_dbs"},
     CouchSetting{"chttpd", "bind_address", "server", "bind"},
     CouchSetting{"chttpd", "decode_plus_to_space", "http", "decode_plus_to_space"},
@@ -31,14 +36,17 @@ constexpr std::array couch_names{
     CouchSetting{"couch_httpd_auth", "secret", "auth", "cookie_secret"},
     CouchSetting{"couch_httpd_auth", "timeout", "auth", "session_timeout", CouchForm::seconds},
     CouchSetting{"couchdb", "database_dir", "server", "data_dir"},
+    CouchSetting{"couchdb", "max_dbs_open", "storage", "open_partitions_max"},
     CouchSetting{"couchdb", "max_document_size", "database", "document_bytes_max", CouchForm::bytes},
     CouchSetting{"couchdb", "max_partition_size", "database", "logical_partition_bytes_max", CouchForm::bytes},
     CouchSetting{"couchdb", "os_process_timeout", "javascript", "call_time", CouchForm::milliseconds},
     CouchSetting{"couchdb", "view_index_dir", "server", "data_dir"},
+    CouchSetting{"httpd", "WWW-Authenticate", "auth", "challenge"},
     CouchSetting{"httpd", "bind_address", "server", "bind"},
     CouchSetting{"httpd", "enable_cors", "cors", "enabled"},
     CouchSetting{"httpd", "max_http_request_size", "http", "request_body_bytes_max", CouchForm::bytes},
     CouchSetting{"httpd", "port", "server", "port"},
+    CouchSetting{"jwt_auth", "required_claims", "auth", "jwt_required_claims", CouchForm::claims},
     CouchSetting{"jwt_auth", "roles_claim_path", "auth", "jwt_roles_claim_path"},
     CouchSetting{"log", "level", "log", "level", CouchForm::log_level},
     CouchSetting{"ssl", "cert_file", "tls", "certificate"},
@@ -90,6 +98,44 @@ std::optional<std::uint64_t> number_of(const config::Draft& draft, const config:
       setting.member);
 }
 
+std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(' ');
+  return begin == std::string_view::npos ? std::string_view()
+                                         : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+/// {iss, "value"} → iss=value; others stay as they are.
+std::string octavo_claim(std::string_view claim) {
+  const auto comma = claim.find(',');
+  if (comma == std::string_view::npos || !claim.starts_with('{') || !claim.ends_with('}')) return std::string(claim);
+  const auto value = trimmed(claim.substr(comma + 1, claim.size() - comma - 2));
+  if (value.size() < 2 || value.front() != '"' || value.back() != '"') return std::string(claim);
+  return std::string(trimmed(claim.substr(1, comma - 1))) + '=' + std::string(value.substr(1, value.size() - 2));
+}
+
+std::string octavo_claims(std::string_view sent) {
+  std::string text;
+  while (!sent.empty()) {
+    const auto end = sent.find(',', trimmed(sent).starts_with('{') ? std::min(sent.find('}'), sent.size()) : 0);
+    if (!text.empty()) text += ',';
+    text += octavo_claim(trimmed(sent.substr(0, end)));
+    sent.remove_prefix(end == std::string_view::npos ? sent.size() : end + 1);
+  }
+  return text;
+}
+
+std::string couch_claims(const std::vector<std::string>& claims) {
+  std::string text;
+  for (const auto& claim : claims) {
+    if (!text.empty()) text += ", ";
+    const auto equals = claim.find('=');
+    text += equals == std::string::npos
+                ? claim
+                : fmt::format("{{{}, \"{}\"}}", claim.substr(0, equals), claim.substr(equals + 1));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::span<const CouchSetting> couch_settings() {
@@ -126,11 +172,13 @@ std::string NamedSetting::value(const config::Draft& draft) const {
         std::ranges::find(level_names, std::string_view(text), &decltype(level_names)::value_type::second);
     return name == level_names.end() ? text : std::string(name->first);
   }
+  if (form == CouchForm::claims) return couch_claims(draft.jwt_required_claims);
   const auto number = number_of(draft, *setting, form);
   return number ? std::to_string(*number) : text;
 }
 
 std::string NamedSetting::octavo_text(std::string_view sent) const {
+  if (form == CouchForm::claims) return octavo_claims(sent);
   std::string text(sent);
   if (form == CouchForm::seconds && is_whole_number(sent)) text += 's';
   if (form == CouchForm::log_level) {

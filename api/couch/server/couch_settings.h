@@ -18,6 +18,7 @@ enum class CouchForm : std::uint8_t {
   milliseconds,  ///< a whole number
   bytes,         ///< a whole number
   log_level,     ///< CouchDB's names of levels
+  claims,        ///< exp, {iss, "https://login.example.com"}: Octavo's exp,iss=https://login.example.com
 };
 
 /// A setting under CouchDB's names: [chttpd] enable_cors is cors.enabled.

@@ -1,6 +1,6 @@
 // Settings that change while the server runs: /_node/_local/_config, under Octavo's and CouchDB's names.
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
@@ -68,6 +68,14 @@ const effects = {
     expectStatus(await server.get('/', anonymous), 200);
     await set(server, 'auth/require_valid_user', 'true');
     expectStatus(await server.get('/', anonymous), 401);
+  },
+  async 'auth/challenge'(server) {
+    const challenge = async () => expectStatus(await server.get('/_all_dbs', anonymous), 401) &&
+      (await server.get('/_all_dbs', anonymous)).headers['www-authenticate'];
+    assert.equal(await challenge(), undefined);
+    await set(server, 'auth/challenge', 'Basic realm="couchdb"');
+    assert.equal(await challenge(), 'Basic realm="couchdb"');
+    expectStatus(await server.put(`${root}/auth/challenge`, JSON.stringify('a\r\nSet-Cookie: b')), 400);
   },
   async 'auth/admin_only_all_dbs'(server) {
     expectStatus(await server.get('/_all_dbs', anonymous), 401);
@@ -233,6 +241,65 @@ const effects = {
     await set(server, 'database/revs_limit', 7);
     assert.equal((await server.get(`/${await server.database()}/_revs_limit`)).body, 7);
   },
+  async 'database/replaced_kept'(server, db) {
+    const replaced = async (id) => {
+      const { rev } = expectStatus(await server.put(`/${db}/${id}`, { n: 1 }), 201);
+      expectStatus(await server.put(`/${db}/${id}`, { n: 2, _rev: rev }), 201);
+      return (await server.get(`/${db}/${id}?rev=${rev}`)).status;
+    };
+    assert.equal(await replaced('a'), 200);
+    await set(server, 'database/replaced_kept', '0s');
+    assert.equal(await replaced('b'), 404);
+  },
+  async 'database/replaced_share_max'(server, db) {
+    const text = () => randomBytes(200_000).toString('hex');  // not to be compressed much
+    await server.fill(db, Array.from({ length: 20 }, (_, n) => ({ _id: `d${n}`, text: text() })));
+    const oldestStatus = async (id) => {  // of replaced bodies with 2 MB in all
+      const revs = [];
+      for (let n = 0; n < 12; ++n) {
+        revs.push(expectStatus(await server.put(`/${db}/${id}`, { n, text: text(), _rev: revs.at(-1) }), 201).rev);
+      }
+      return (await server.get(`/${db}/${id}?rev=${revs[0]}`)).status;
+    };
+    await set(server, 'http/request_body_bytes_max', '64MiB');
+    await set(server, 'database/replaced_share_max', 100);
+    assert.equal(await oldestStatus('a'), 200);
+    await set(server, 'database/replaced_share_max', 0);
+    assert.equal(await oldestStatus('b'), 404);
+    await unset(server, 'http/request_body_bytes_max');
+  },
+  async 'database/enforce_throughput'(server) {
+    const db = await server.database('throughput=1');
+    await server.put(`/${db}/a`, {});
+    const statuses = async () => {
+      const seen = new Set();
+      for (let n = 0; n < 50; ++n) seen.add((await server.get(`/${db}/a`)).status);
+      return [...seen].sort();
+    };
+    assert.ok((await statuses()).includes(429));
+    await set(server, 'database/enforce_throughput', 'false');
+    assert.deepEqual(await statuses(), [200]);
+    await set(server, 'database/enforce_throughput', 'true');
+    assert.ok((await statuses()).includes(429));
+  },
+  async 'javascript/call_time'(server, db) {
+    expectStatus(await server.put(`/${db}/_design/busy`, { updates: { busy: busyFunction(1000) } }), 201);
+    const call = () => server.post(`/${db}/_design/busy/_update/busy`);
+    expectStatus(await call(), 200);
+    await set(server, 'javascript/call_time', '50ms');
+    expectError(await call(), 500, 'resource_limit', /call_time/);
+  },
+  async 'log/access'(server) {
+    const lines = async () => {
+      server.lines.splice(0);
+      expectStatus(await server.get('/_node/_local/_versions'), 200);
+      await sleep(1200 * patience);
+      return server.lines.filter((line) => line.includes('/_versions')).length;
+    };
+    const before = await lines();
+    await set(server, 'log/access', String(before === 0));
+    assert.equal(await lines(), before === 0 ? 1 : 0);
+  },
   async 'database/documents_per_bulk_max'(server, db) {
     await set(server, 'database/documents_per_bulk_max', 1);
     expectStatus(await server.post(`/${db}/_bulk_docs`, { docs: [{}, {}] }), 413);
@@ -372,6 +439,13 @@ test('JSON Web Tokens that were accepted are checked by the settings of now', as
   assert.deepEqual(expectStatus(await session(), 200).userCtx, { name: 'jane', roles: ['staff'] });
   await set(server, 'auth/jwt_required_claims', 'exp');
   assert.ok([400, 401].includes((await session()).status));
+  await set(server, 'jwt_auth/required_claims', ' sub, {sub, "jane"}');
+  assert.equal((await server.get(`${root}/auth/jwt_required_claims`)).body, 'sub, sub=jane');
+  assert.equal((await server.get(`${root}/jwt_auth/required_claims`)).body, 'sub, {sub, "jane"}');
+  expectStatus(await session(), 200);
+  await set(server, 'jwt_auth/required_claims', '{sub, "john"}');
+  assert.ok([400, 401].includes((await session()).status));
+  expectError(await server.put(`${root}/jwt_auth/required_claims`, '"{sub, john}"'), 400, 'bad_request', /NAME=VALUE/);
   await server.stop();
 });
 
@@ -439,6 +513,26 @@ describe('programs that set up CouchDB', () => {
       'Access-Control-Request-Method': 'PUT', 'Access-Control-Request-Headers': 'x-csrf-token' } });
     assert.equal(reply.headers['access-control-allow-origin'], 'https://any.example');
     assert.equal(reply.headers['access-control-allow-credentials'], 'true');
+  });
+
+  test('the set-up script of Self-hosted LiveSync', async (t) => {
+    const fresh = await Server.startFor(t, { config: cheap });
+    const ann = { auth: 'ann:one' };
+    expectStatus(await fresh.post('/_cluster_setup', { action: 'enable_single_node', username: 'ann', password: 'one',
+      bind_address: '127.0.0.1', port: fresh.port, singlenode: true }), 201);
+    const settings = { 'chttpd/require_valid_user': 'true', 'chttpd_auth/require_valid_user': 'true',
+      'httpd/WWW-Authenticate': 'Basic realm="couchdb"', 'httpd/enable_cors': 'true', 'chttpd/enable_cors': 'true',
+      'chttpd/max_http_request_size': '4294967296', 'couchdb/max_document_size': '50000000', 'cors/credentials': 'true',
+      'cors/origins': 'app://obsidian.md,capacitor://localhost,http://localhost' };
+    for (const [name, value] of Object.entries(settings)) {
+      await set(fresh, name, value, ann);
+      assert.equal((await fresh.get(`${root}/${name}`, ann)).body.replaceAll(', ', ','), value, name);
+    }
+    const refused = await fresh.get('/notes', { ...anonymous, headers: { Origin: 'app://obsidian.md' } });
+    expectStatus(refused, 401);
+    assert.equal(refused.headers['www-authenticate'], 'Basic realm="couchdb"');
+    assert.equal(refused.headers['access-control-allow-origin'], 'app://obsidian.md');
+    await fresh.stop();
   });
 
   test('couchdb-bootstrap with _config.json, twice', async () => {

@@ -347,14 +347,14 @@ TEST_CASE("a damaged file is an error or settings, never a crash") {
   CHECK(refused > 1'000);
 }
 
-TEST_CASE("where a setting was given is kept with it, the strongest source only") {
+TEST_CASE("where a setting was given is kept with it, the strongest source first") {
   const TemporaryFile file("[cors]\nmax_age = \"5m\"\ncredentials = true\n[admins]\nann = \"one\"\n");
   const auto settings =
       load(file.path(), {{"OCTAVO_CORS_MAX_AGE", "6m"}, {"COUCHDB_USER", "ben"}, {"COUCHDB_PASSWORD", "x"}},
            {{"--log-level", "warn"}});
   REQUIRE(settings);
   const auto& sources = settings->sources.by_name;
-  CHECK(sources.at("cors.max_age") == "OCTAVO_CORS_MAX_AGE");
+  CHECK(sources.at("cors.max_age") == "OCTAVO_CORS_MAX_AGE instead of " + file.string() + ":2");
   CHECK(sources.at("cors.credentials") == file.string() + ":3");
   CHECK(sources.at("admins.ann") == file.string() + ":5");
   CHECK(sources.at("admins.ben") == "COUCHDB_USER");

@@ -37,7 +37,9 @@ class Lines {
 TEST_CASE("every request is one line in the access log") {
   Lines lines;
   AccessLog log(LogFormat::text, lines.writer());
-  TestServer server(test_settings(), &log);
+  auto settings = test_settings();
+  settings.access_log = true;
+  TestServer server(settings, &log);
   Client client(server.port());
   client.ask(post("/echo?q=1", "hello", "X-Request-Id: trace-7\r\n"));
   client.ask(get("/stream/2/10"));
@@ -49,7 +51,9 @@ TEST_CASE("every request is one line in the access log") {
 TEST_CASE("refused requests are in the access log") {
   Lines lines;
   AccessLog log(LogFormat::text, lines.writer());
-  TestServer server(test_settings(), &log);
+  auto settings = test_settings();
+  settings.access_log = true;
+  TestServer server(settings, &log);
   Client client(server.port());
   client.ask("nonsense\r\n\r\n");
   CHECK(eventually([&] { return lines.text().find(" - 400 ") != std::string::npos; }));

@@ -189,7 +189,7 @@ TEST_CASE("a bad value is reported with its flag") {
 TEST_CASE("the flag --print-config prints the settings in effect with secrets masked") {
   const auto text =
       printed({"serve", "--port", "7", "--print-config"}, {{"COUCHDB_USER", "ann"}, {"COUCHDB_PASSWORD", "hunter2"}});
-  CHECK_THAT(text, Contains("port = 7\n") && Contains("\"ann\" = \"********\"") && !Contains("hunter2"));
+  CHECK_THAT(text, Contains("port = 7  # --port\n") && Contains("\"ann\" = \"********\"") && !Contains("hunter2"));
 }
 
 // --- Mistakes -------------------------------------------------------------------------------------------------------
@@ -207,8 +207,35 @@ TEST_CASE("an unknown command is an error with a suggestion") {
   CHECK(mistake({"serv"}) == "octavo: unknown command \"serv\"; did you mean \"serve\"?\nTry: octavo --help\n");
 }
 
-TEST_CASE("a flag without its command is explained") {
-  CHECK_THAT(mistake({"--port", "80"}), Contains("octavo serve --port"));
+TEST_CASE("flags without a command are those of serve") {
+  for (const auto& arguments : {std::initializer_list<const char*>{"--port", "80"}, {"--port=80"}}) {
+    const auto command = parse(arguments);
+    REQUIRE(command);
+    CHECK(command->kind == Command::Kind::serve);
+    CHECK(command->settings.port == 80);
+  }
+  CHECK_THAT(printed({"--help"}), Contains("Subcommands:"));
+  CHECK_THAT(mistake({"--prot", "80"}), StartsWith("octavo: unknown flag --prot"));
+  CHECK_THAT(mistake({"--port", "80", "health"}), StartsWith("octavo: unexpected argument \"health\""));
+}
+
+TEST_CASE("a log in JSON is asked for by a variable or a flag, and the flag decides") {
+  const auto wants = [](std::vector<const char*> argv, const Environment& environment) {
+    argv.insert(argv.begin(), "octavo");
+    return wants_json_log(static_cast<int>(argv.size()), argv.data(), environment);
+  };
+  CHECK_FALSE(wants({"serve"}, {}));
+  CHECK(wants({"serve"}, {{"OCTAVO_LOG_FORMAT", "json"}}));
+  CHECK(wants({"serve", "--log-format", "json"}, {}));
+  CHECK(wants({"serve", "--log-format=json"}, {}));
+  CHECK_FALSE(wants({"serve", "--log-format", "text"}, {{"OCTAVO_LOG_FORMAT", "json"}}));
+}
+
+TEST_CASE("the printed settings say where each was given") {
+  const std::string text = printed({"serve", "--print-config", "--port", "80"}, {{"OCTAVO_DATA_DIR", "/srv/x"}});
+  CHECK_THAT(text, Contains("\nport = 80  # --port\n"));
+  CHECK_THAT(text, Contains("data_dir = \"/srv/x\"  # OCTAVO_DATA_DIR\n"));
+  CHECK_THAT(text, Contains("\nbind = \"127.0.0.1\"\n"));
 }
 
 TEST_CASE("an argument too many is an error") {

@@ -55,12 +55,21 @@ TEST_CASE("workers are fewer only if their heaps would be too small") {
   CHECK(settings.javascript_heap_bytes_max == 16 * mebibyte);
 }
 
-TEST_CASE("queues, sorts and bodies follow the memory") {
+TEST_CASE("queues and sorts follow the memory") {
   config::Settings settings = settings_with_workers(1);
   CHECK(fit_to_memory(settings, 128 * mebibyte));
   CHECK(settings.queued_bytes_max == 16 * mebibyte);
   CHECK(settings.sort_bytes_max == 16 * mebibyte);
-  CHECK(settings.request_body_bytes_max == 16 * mebibyte);
+}
+
+TEST_CASE("the longest body is what the settings say, and never more than half of what may be buffered") {
+  config::Settings settings = settings_with_workers(1);
+  settings.request_body_bytes_max = 4096 * mebibyte;
+  CHECK(body_limit(settings, 32 * mebibyte).bytes == 16 * mebibyte);
+  CHECK(body_limit(settings, 32 * mebibyte).origin.find("memory") != std::string_view::npos);
+  settings.request_body_bytes_max = mebibyte;
+  CHECK(body_limit(settings, 32 * mebibyte).bytes == mebibyte);
+  CHECK(body_limit(settings, 32 * mebibyte).origin == "http.request_body_bytes_max");
 }
 
 TEST_CASE("what was set lower than the memory allows stays") {
@@ -77,7 +86,7 @@ TEST_CASE("with hardly any memory, a server still serves") {
   CHECK(fit_to_memory(settings, mebibyte));
   CHECK(settings.worker_threads == 1);
   CHECK(settings.queued_bytes_max >= mebibyte);
-  CHECK(settings.request_body_bytes_max >= mebibyte);
+  CHECK(body_limit(settings, buffered_bytes_max(mebibyte)).bytes >= mebibyte);
 }
 
 TEST_CASE("bodies and unsent replies may each hold a quarter of the memory, and a gibibyte at most") {

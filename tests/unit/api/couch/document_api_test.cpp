@@ -437,3 +437,20 @@ TEST_CASE("batch=ok is acknowledged before it is written") {
   CHECK(put.status == 202);
   CHECK(put.body == "{\"ok\":true,\"id\":\"a\"}\n");
 }
+
+TEST_CASE("a document with attachments is refused with 501, and with the 403 by which a replicator leaves it out") {
+  CouchApiFixture couch;
+  couch.put("/db");
+  const std::string replica = R"({"_rev":"1-a","_attachments":{"a.txt":{"content_type":"text/plain","data":"eA=="}}})";
+  const std::string parts =
+      "--b\r\nContent-Type: application/json\r\n\r\n"
+      R"({"_rev":"1-a","_attachments":{"a.txt":{"follows":true,"length":1,"content_type":"text/plain"}}})"
+      "\r\n--b\r\nContent-Disposition: attachment; filename=\"a.txt\"\r\n\r\nx\r\n--b--";
+  const octavo::tests::Headers as_parts{{"Content-Type", "multipart/related; boundary=\"b\""}};
+
+  CHECK(couch.put("/db/a", R"({"_attachments":{"a.txt":{"data":"eA=="}}})").status == 501);
+  CHECK(couch.put("/db/a", parts, as_parts).status == 501);
+  CHECK(couch.put("/db/a?new_edits=false", replica).status == 403);
+  CHECK(couch.put("/db/a?new_edits=false", parts, as_parts).status == 403);
+  CHECK(couch.get("/db/a").status == 404);
+}
