@@ -122,6 +122,8 @@ class Engine {
   SharedBudgets& shared_budgets() { return shared_budgets_; }
   /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not fail.
   std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
+  /// The threads that commit, for statistics.
+  const storage::WriterPool& writers() const { return writers_; }
 
   // Threads
 

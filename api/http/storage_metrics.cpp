@@ -1,6 +1,7 @@
 #include "api/http/storage_metrics.h"
 
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -22,11 +23,37 @@ prometheus::MetricFamily single(std::string name, std::string help, prometheus::
   return {std::move(name), std::move(help), type, {std::move(metric)}};
 }
 
+prometheus::MetricFamily commit_durations(const storage::CommitTotals& totals) {
+  prometheus::ClientMetric metric;
+  std::uint64_t cumulative = 0;
+  for (std::size_t i = 0; i < totals.by_duration.size(); ++i) {
+    cumulative += totals.by_duration[i];
+    const double bound = i < totals.bounds.size() ? std::chrono::duration<double>(totals.bounds[i]).count()
+                                                  : std::numeric_limits<double>::infinity();
+    metric.histogram.bucket.push_back({cumulative, bound});
+  }
+  metric.histogram.sample_count = cumulative;
+  metric.histogram.sample_sum = std::chrono::duration<double>(totals.duration).count();
+  return {"octavo_commit_duration_seconds",
+          "Time that a commit of one or more requests took, until they were durable.",
+          prometheus::MetricType::Histogram,
+          {std::move(metric)}};
+}
+
 }  // namespace
 
 HttpMetrics::Collector storage_metrics(partitioning::Engine& engine) {
   return [&engine](std::vector<prometheus::MetricFamily>& families) {
     using prometheus::MetricType;
+    const auto commits = engine.writers().commit_totals();
+    families.push_back(commit_durations(commits));
+    families.push_back(single("octavo_committed_requests_total",
+                              "Requests that were committed; several of one physical partition share a commit.",
+                              MetricType::Counter, commits.requests));
+    families.push_back(single("octavo_write_queue_bytes", "Bytes of the requests that wait to be committed.",
+                              MetricType::Gauge, engine.writers().queued_bytes()));
+    families.push_back(
+        single("octavo_databases", "Databases and containers.", MetricType::Gauge, engine.databases().count()));
     const auto totals = engine.compactions().totals();
     families.push_back(single("octavo_compactions_total", "Files of stores and search indexes that were compacted.",
                               MetricType::Counter, totals.completed));

@@ -5,7 +5,8 @@
 
 namespace octavo::api {
 
-/// What compactions have done, and how much they would return. `engine` must outlive the metrics.
+/// What commits take and wait for, what compactions have done, and how much they would return. `engine` must outlive
+/// the metrics.
 HttpMetrics::Collector storage_metrics(partitioning::Engine& engine);
 
 }  // namespace octavo::api

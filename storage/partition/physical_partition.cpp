@@ -1,6 +1,7 @@
 #include "storage/partition/physical_partition.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <future>
 #include <thread>
@@ -380,6 +381,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
 
   SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
   Outcome outcome;
+  const auto begun = std::chrono::steady_clock::now();
   outcome.committed = store_->write(bytes, [&](WriteTransaction& transaction) -> Expected<void> {
     DocumentWriter writer(transaction, writer_environment);
     OCTAVO_TRY_VOID(writer.begin());
@@ -389,6 +391,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
     return {};
   });
   outcome.visible = outcome.committed.has_value();
+  if (outcome.committed) writers_.count_commit(group.size(), std::chrono::steady_clock::now() - begun);
   const bool news = writers_.note_commit(outcome.committed);
   if (outcome.committed && news) spdlog::info("writes succeed again");
   if (!outcome.committed) {

@@ -1,5 +1,6 @@
 #include "storage/partition/writer_pool.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -26,6 +27,24 @@ void WriterPool::schedule(std::shared_ptr<WriteSource> source) noexcept {
     append(std::move(source));
   }
   wake_.notify_one();
+}
+
+void WriterPool::count_commit(std::size_t requests, std::chrono::steady_clock::duration duration) noexcept {
+  const auto bucket = std::ranges::lower_bound(CommitTotals::bounds, duration) - CommitTotals::bounds.begin();
+  const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
+  commits_by_duration_[static_cast<std::size_t>(bucket)].fetch_add(1, std::memory_order_relaxed);
+  commit_microseconds_.fetch_add(static_cast<std::uint64_t>(microseconds), std::memory_order_relaxed);
+  committed_requests_.fetch_add(requests, std::memory_order_relaxed);
+}
+
+CommitTotals WriterPool::commit_totals() const {
+  CommitTotals totals;
+  for (std::size_t i = 0; i < totals.by_duration.size(); ++i) {
+    totals.by_duration[i] = commits_by_duration_[i].load(std::memory_order_relaxed);
+  }
+  totals.duration = std::chrono::microseconds(commit_microseconds_.load(std::memory_order_relaxed));
+  totals.requests = committed_requests_.load(std::memory_order_relaxed);
+  return totals;
 }
 
 void WriterPool::run_out() {

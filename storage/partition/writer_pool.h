@@ -1,8 +1,11 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,6 +28,20 @@ class WriteSource {
  private:
   friend class WriterPool;
   std::shared_ptr<WriteSource> next_in_line_;
+};
+
+/// What the commits of all sources have been so far, for statistics.
+struct CommitTotals {
+  /// Upper bounds of the buckets; one more bucket counts slower commits.
+  static constexpr std::array<std::chrono::milliseconds, 10> bounds{
+      std::chrono::milliseconds{1},    std::chrono::milliseconds{2},   std::chrono::milliseconds{5},
+      std::chrono::milliseconds{10},   std::chrono::milliseconds{25},  std::chrono::milliseconds{50},
+      std::chrono::milliseconds{100},  std::chrono::milliseconds{250}, std::chrono::milliseconds{1'000},
+      std::chrono::milliseconds{5'000}};
+
+  std::array<std::uint64_t, bounds.size() + 1> by_duration{};
+  std::chrono::microseconds duration{0};  ///< of all commits together
+  std::uint64_t requests = 0;             ///< that were written, several in one commit
 };
 
 /// The threads that commit: a few, shared by all physical partitions, so that thousands of databases need no thread
@@ -54,6 +71,13 @@ class WriterPool {
     OCTAVO_ASSERT(bytes <= before);
   }
 
+  /// Bytes of all requests that wait now.
+  std::size_t queued_bytes() const { return queued_bytes_.load(std::memory_order_relaxed); }
+
+  /// Counts a commit of `requests` requests. Thread-safe.
+  void count_commit(std::size_t requests, std::chrono::steady_clock::duration duration) noexcept;
+  CommitTotals commit_totals() const;
+
   /// Returns when nothing is scheduled or being drained: all writes have been answered.
   void run_out();
 
@@ -79,6 +103,9 @@ class WriterPool {
   const std::size_t queued_bytes_max_;
   std::atomic<std::size_t> queued_bytes_{0};
   std::atomic<ErrorCode> disk_failure_{no_failure};
+  std::array<std::atomic<std::uint64_t>, CommitTotals::bounds.size() + 1> commits_by_duration_{};
+  std::atomic<std::uint64_t> commit_microseconds_{0};
+  std::atomic<std::uint64_t> committed_requests_{0};
   void run();
   void append(std::shared_ptr<WriteSource> source);
   std::shared_ptr<WriteSource> take_first();

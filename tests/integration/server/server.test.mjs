@@ -128,6 +128,22 @@ describe('server endpoints', () => {
     }
   });
 
+  test('commits are counted, with the requests in them and the time they took', async () => {
+    const metrics = async () => Object.fromEntries([...(await server.get('/_node/_local/_prometheus')).text.matchAll(
+      /^octavo_(commit_duration_seconds_(?:count|sum)|commit_duration_seconds_bucket\{le="\+Inf"\}|committed_requests_total|write_queue_bytes|databases) (\S+)$/gm)]
+      .map(([, name, value]) => [name, Number(value)]));
+    const before = await metrics();
+    const db = await server.database();
+    for (let n = 0; n < 10; ++n) expectStatus(await server.put(`/${db}/d${n}`, {}), 201);
+    const after = await metrics();
+    assert.ok(after.committed_requests_total >= before.committed_requests_total + 10);
+    assert.ok(after.commit_duration_seconds_count >= before.commit_duration_seconds_count + 10);
+    assert.equal(after['commit_duration_seconds_bucket{le="+Inf"}'], after.commit_duration_seconds_count);
+    assert.ok(after.commit_duration_seconds_sum > before.commit_duration_seconds_sum);
+    assert.equal(after.write_queue_bytes, 0);
+    assert.equal(after.databases, before.databases + 1);
+  });
+
   test('request counters grow with requests', async () => {
     const total = async () =>
       [...(await server.get('/_node/_local/_prometheus')).text.matchAll(/^[a-z_]*requests_total(?:\{[^}]*\})? (\S+)$/gm)]
