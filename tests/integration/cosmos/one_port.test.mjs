@@ -66,6 +66,13 @@ describe('HTTP and HTTPS on one port', () => {
     assert.equal(plain.text, ca);
   });
 
+  test('the probes of the emulator answer over both schemes, without a key', async () => {
+    for (const target of ['/alive', '/ready']) {
+      for (const options of [{}, { blind: true }]) assert.equal((await request(server, target, options)).status, 200, target);
+    }
+    assert.equal((await request(server, '/dbs')).status, 401);
+  });
+
   test('the client works over HTTPS once it trusts the certificate, by each name of this machine', async () => {
     for (const host of ['localhost', '127.0.0.1']) {
       const agent = new https.Agent({ ca, family: 4 });
