@@ -31,11 +31,10 @@ Expected<std::deque<storage::Snapshot>> take_snapshots(
 }
 
 std::unexpected<Error> tombstones_gone() {
-  return fail(
-      ErrorCode::bad_request,
-      "Some deletions after this position are not kept any more (tombstone_retention): begin again from 0, with "
-      "an empty target.",
-      "tombstones_gone");
+  return fail(ErrorCode::bad_request,
+              "Some deletions after this position are no longer kept (tombstone_retention): begin again from 0, with "
+              "an empty target.",
+              "tombstones_gone");
 }
 
 /// Merges sorted sources: each has a current row; `before(a, b)` tells whether a's row comes first. There are few
@@ -237,7 +236,7 @@ Expected<ScanState> VersionScan::run(ScanBudget budget, FunctionRef<Visit(const 
     OCTAVO_TRY(const storage::Sequence since, snapshots.back().versions_since());
     if (since > position_) {
       return fail(ErrorCode::bad_request,
-                  "Some versions above this position are not kept any more, or never were: begin from now, or from a "
+                  "Some versions above this position are no longer kept, or never were: begin from now, or from a "
                   "time within the retention.",
                   "versions_gone");
     }

@@ -95,7 +95,7 @@ std::string_view error_message(const Error& error) {
     case 503:
       return "The server is too busy or short of memory; try again later.";
     case 507:
-      return "The disk is full: reads go on, writes resume when there is space again.";
+      return "The disk is full: reads continue, writes resume when there is space again.";
     default:
       return "The request could not be served.";
   }

@@ -14,8 +14,7 @@ namespace octavo::query {
 namespace {
 
 std::unexpected<Error> bookmark_of_gone_index() {
-  return fail(ErrorCode::index_gone, "The bookmark belongs to an index that is not there any more.",
-              "invalid_bookmark");
+  return fail(ErrorCode::index_gone, "The bookmark belongs to an index that no longer exists.", "invalid_bookmark");
 }
 
 Expected<WalkedPart> part_that_was_left(const Bookmark::Left& left, std::span<const Candidate> candidates,

@@ -33,8 +33,7 @@ Expected<std::size_t> parse_range_id(std::string_view text, const partitioning::
   std::size_t index = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
   if (error != std::errc{} || end != text.data() + text.size() || !database.is_current(index)) {
-    return fail(ErrorCode::partition_split,
-                "The partition key range '" + std::string(text) + "' does not exist any more.");
+    return fail(ErrorCode::partition_split, "The partition key range '" + std::string(text) + "' no longer exists.");
   }
   return index;
 }

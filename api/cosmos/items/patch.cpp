@@ -170,7 +170,7 @@ Expected<std::string> changed_object(const PatchOperation& operation, std::strin
     if (!value.empty()) append(name, value);
   }
   if (!found) {
-    if (!last) return refused("the path leads through '" + name + "', which is not there.");
+    if (!last) return refused("the path leads through '" + name + "', which does not exist.");
     OCTAVO_TRY(const auto value, value_after(operation, {}));
     append(name, value);
   }

@@ -78,7 +78,7 @@ Expected<UserDirectory::Admins> reconcile_configured(const config::Settings& set
       ++admin;
       continue;
     }
-    spdlog::info("admin {:?} removed: the configuration does not name it any more", admin->first);
+    spdlog::info("admin {:?} removed: the configuration no longer names it", admin->first);
     OCTAVO_TRY_VOID(catalog.erase_fact(admins_area, admin->first));
     admin = admins.erase(admin);
   }

@@ -27,7 +27,7 @@ constexpr std::string_view default_reason(ErrorCode code) {
     case ErrorCode::overloaded:
       return "The server is too busy; try again later.";
     case ErrorCode::disk_full:
-      return "The disk is full: reads go on, writes resume when there is space again.";
+      return "The disk is full: reads continue, writes resume when there is space again.";
     default:
       return "";
   }

@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::seconds sql_build_patience{2};
 // Assumed number of rows that are wanted if the query does not limit them.
 constexpr std::uint64_t rows_wanted = 100;
-// For queries that need all rows: so many that no walk is expected to end before.
+// For queries that need all rows: no walk is expected to return as many.
 constexpr std::uint64_t all_rows = std::numeric_limits<std::uint32_t>::max();
 
 std::unexpected<Error> invalid_continuation(std::string reason) {
@@ -212,7 +212,7 @@ Expected<PlannerResult> plan_task(PlanningTask& task, const IndexCatalog& catalo
 
 Error planning_error(const PlanningTask& task, Error error) {
   if (!task.planner_scope.pinned || error.code != ErrorCode::index_gone) return error;
-  return invalid_continuation("The index that the query was run by is not there any more.").error();
+  return invalid_continuation("The index that the query was run by no longer exists.").error();
 }
 
 // Whether the rows that a walk has returned can be recognised by sorting like its entries. Not with a path into the
@@ -267,7 +267,7 @@ Expected<void> find_walked_parts(const PlanningTask& task, std::span<const Candi
   PreparedSql& prepared = *task.prepared;
   if (!prepared.continuation || prepared.continuation->left_plans.empty()) return {};
   auto parts = walked_parts(prepared.continuation->left_plans, candidates, task.request.selector);
-  if (!parts) return invalid_continuation("The index that the query was run by is not there any more.");
+  if (!parts) return invalid_continuation("The index that the query was run by no longer exists.");
   prepared.walked = *std::move(parts);
   return {};
 }
@@ -277,7 +277,7 @@ Expected<void> finish_planning(const PlanningTask& task, std::uint64_t generatio
   PreparedSql& prepared = *task.prepared;
   prepared.presorted = !task.request.sort.empty() && !prepared.plan().sort_in_memory;
   if (task.planner_scope.pinned && prepared.query->is_ordered() && !prepared.presorted) {
-    return invalid_continuation("The index that the query was sorted by is not there any more.");
+    return invalid_continuation("The index that the query was sorted by no longer exists.");
   }
   prepared.generation = generation;
   // Entries of a local index and documents come from the same snapshot.
@@ -348,7 +348,7 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr quer
                                                               const std::optional<std::string>& continuation) {
   OCTAVO_TRY(auto prepared, begin_preparation(std::move(query), {}, shape, continuation));
   if (prepared->gone_index && prepared->gone_index->side) {
-    return invalid_continuation("The index that the query was run by is not there any more.");
+    return invalid_continuation("The index that the query was run by no longer exists.");
   }
   prepared->over_source = true;
   prepared->plans[0].branches.emplace_back().id_ranges.emplace_back();

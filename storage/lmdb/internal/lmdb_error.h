@@ -21,11 +21,11 @@ inline Error error_of(int code, std::string_view action, const std::filesystem::
   switch (code) {
     case ENOSPC:
     case EDQUOT:
-      return {ErrorCode::disk_full, "The disk is full: free some space and try again. Reads go on.", {}};
+      return {ErrorCode::disk_full, "The disk is full: free some space and try again. Reads continue.", {}};
     case EFBIG:
       return {ErrorCode::disk_full,
               "A file may not become larger: raise the limit of the process or of the file system (RLIMIT_FSIZE). "
-              "Reads go on.",
+              "Reads continue.",
               {}};
     case ENOMEM:
       return {ErrorCode::overloaded, "The server is short of memory; try again later.", {}};

@@ -111,7 +111,7 @@ const tombstonesGone = () =>
   new Refusal(
     400,
     'tombstones_gone',
-    'Some deletions after this position are not kept any more (tombstone_retention): begin again from 0, with an empty ' +
+    'Some deletions after this position are no longer kept (tombstone_retention): begin again from 0, with an empty ' +
       'target.',
   );
 
@@ -167,7 +167,7 @@ function rowOf(database, { id, tree }, passes, query) {
 function lastSequence(database, query, since, rows, looked, limited) {
   if (limited && looked > 0) return new Sequence(database, rows[looked - 1].sequence);
   if (limited) return new SequenceWithin(database, since, since);
-  if (query.descending) return new SequenceWithin(database, 0, database.sequence); // says nothing to go on from
+  if (query.descending) return new SequenceWithin(database, 0, database.sequence); // no position to continue from
   const newest = Math.max(since, ...rows.map(({ sequence }) => sequence));
   return new SequenceWithin(database, newest, Math.max(newest, database.sequence));
 }

@@ -149,7 +149,7 @@ TEST_CASE("DISTINCT tells values apart, whatever the order of members") {
   CHECK(db.ask("SELECT DISTINCT VALUE IS_NUMBER(c.v) FROM c ORDER BY c._id DESC") == "[false,true]");
 }
 
-TEST_CASE("every shape of query goes on from a continuation, for every size of page") {
+TEST_CASE("every shape of query continues from a continuation, for every size of page") {
   SqlOrders orders(50);
   const auto query = GENERATE(
       as<std::string>{}, "SELECT VALUE c.n FROM c", "SELECT VALUE c.n FROM c WHERE c.score > 3 OFFSET 5 LIMIT 20",
@@ -331,7 +331,7 @@ TEST_CASE("SQL pages of a union hold when another index becomes the better one o
   CHECK(changed.kind == sql::Continuation::Kind::combined);
   changed.identity = "of no index";
   CHECK(db.page(query, scope, page_options, changed.encode()).error ==
-        "The index that the query was run by is not there any more.");
+        "The index that the query was run by no longer exists.");
   // As they once were, without the index.
   changed.kind = static_cast<sql::Continuation::Kind>('u');
   CHECK(db.page(query, scope, page_options, changed.encode()).error ==
