@@ -2,7 +2,7 @@
 //
 // The order is not guessed. Edits that name their parent make a chain, and the document itself shows it at the end
 // (`revs=true`). Every acknowledged write must be a link of it, on the parent that it named; every link must have been
-// written by somebody.
+// written by a client.
 import { ANY, describe, generationOf } from './history.mjs';
 
 /// Does an observation fit a state?

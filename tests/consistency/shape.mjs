@@ -4,7 +4,7 @@ const PARTITIONS = 4;
 // With the sentinel no more than one slice of a scan always takes, so that a listing of a partition is one snapshot.
 const HOT_PER_PARTITION = 6;
 
-/// Few documents that everybody fights for ("hot": a0:d0 … a3:d5), documents written once ("fresh": y…), and at the
+/// Few documents that all clients write ("hot": a0:d0 … a3:d5), documents written once ("fresh": y…), and at the
 /// end one last document for each partition, by which followers know that they have all.
 export class Shape {
   /// `container`: a container of the Cosmos DB API, hence partitioned, and with a log of all versions. `name` is then that of

@@ -146,7 +146,7 @@ describe('a database that drops its tombstones', () => {
     assert.deepEqual(await problemsWith([refusal, feed(row('c'))], ['c']), []);
     assert.equal(follower.takeRestarts(), 1);
   });
-  test('after a power loss must tell so a follower that goes on where it was at that moment', async () => {
+  test('after a power loss must tell so a follower that continues where it was at that moment', async () => {
     const follower = new Follower({ seed: 1, server: serverWith([feed(row('a'), row('b')), feed(row('b', true))]) }, 0);
     await follower.readPage(10);
     const between = process.hrtime.bigint();

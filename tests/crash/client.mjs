@@ -27,7 +27,7 @@ export class Client {
   run = (what, options) => this.world.history.run(this.name, `${this.name} ${what}`, options);
 
   createDatabase({ name, partitioned, q, versions = false, retention }) {
-    // Nothing ends so soon, but when it would is kept beside the documents, and must agree with them.
+    // Nothing expires within the test, but the times of expiration are kept beside the documents, and must agree with them.
     const query = `q=${q}${partitioned ? '&partitioned=true&ttl=86400' : ''}${versions ? `&all_versions=${VERSIONS_KEPT_S}` : ''}` +
       `${retention ? `&tombstone_retention=${retention}` : ''}`;
     return this.run(`creates ${name}`, {

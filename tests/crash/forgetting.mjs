@@ -38,7 +38,7 @@ export class Follower extends Client {
     this.isLazy = number % 2 === 1;
   }
 
-  /// A follower of `server` that goes on where this one was before `time`; undefined if it had read nothing by then.
+  /// A follower of `server` that continues where this one was before `time`; undefined if it had read nothing by then.
   resumed(server, time) {
     const position = this.#past.findLast((past) => past.time < time);
     if (!position) return undefined;
@@ -79,7 +79,7 @@ export class Follower extends Client {
     return restarts;
   }
 
-  /// Reads the rest of the feed, and compares the copy with the documents. To be called while nobody writes.
+  /// Reads the rest of the feed, and compares the copy with the documents. To be called while no client writes.
   async compare() {
     if (this.isLazy && this.random.chance(0.6)) {
       await this.readPage(5);

@@ -24,7 +24,7 @@ import { compareRelaxed } from './relaxed.mjs';
 import { World } from './workload.mjs';
 
 const LAUNCHES = 2;
-/// Making the data folder and its catalog takes so many, and happens once.
+/// The records that make the data folder and its catalog, which happens once.
 const FIRST_RECORDS = 40;
 /// Times are stored in seconds: after two of them a tombstone is older than its retention, one second.
 const UNTIL_TOMBSTONES_ARE_OLD_MS = 2000;
@@ -33,8 +33,8 @@ const BEFORE_THEY_ARE_DROPPED_MS = 900;
 const serverArguments = ['--log-access=false', '--storage-map-bytes-initial=256KiB'];
 
 /// A server on a folder that does not exist yet, under load, with one orderly restart in between. At first the disk is as
-/// fast as memory, then it is slow: so what readers see before it is certain gets its turn. Under the second load, which
-/// goes on until then, the tombstones of the first are dropped.
+/// fast as memory, then it is slow: so readers also see writes before these are durable. The second load lasts until
+/// the tombstones of the first are dropped.
 async function record({ seed, folder, seconds, durability }) {
   const history = new History();
   const world = new World({ seed, history, documentClients: 12, databaseClients: 2, indexClients: 1, forgettingClients: 2 });
@@ -101,7 +101,7 @@ export async function powerLossTest({ seed, images = 60, every = false, seconds 
   const totals = { seed, durability, records: records.length, boundaries: records.filter(isBoundary).length, images: 0,
                    acknowledged: history.acknowledgedCount, compared: 0, restarts: 0, modes: {} };
 
-  /// What followers miss that go on where they were. With `relaxed`, they may have read what is lost.
+  /// What followers miss that continue where they were. With `relaxed`, they may have read what is lost.
   const missed = async (server, time) => {
     if (durability !== 'commit') return [];
     const resumed = followers.flatMap((follower) => follower.resumed(server, time) ?? []);

@@ -288,7 +288,7 @@ export class World {
     for (const { name } of this.databases) expected(await this.server.post(`/${name}/_compact`, {}), 202);
   }
 
-  /// What followers of the database that drops tombstones have missed. To be called while nobody writes.
+  /// What followers of the database that drops tombstones have missed. To be called while no client writes.
   async missedByFollowers(server) {
     this.server = server;
     return (await Promise.all(this.followers.map((follower) => follower.compare()))).flat();

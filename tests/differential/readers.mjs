@@ -6,7 +6,8 @@ const options = { forceQueryPlan: true, enableQueryControl: true };
 const restarts = ['SIGTERM', 'kill -9'];
 
 /// `plan`: the client merges. `resumes`: a new call for each page. `disturbances`: what may come between two pages. A
-/// call does not survive a restart, and only its server knows where a split range goes on: no plan survives a split.
+/// call does not survive a restart, and only its server knows where a query continues in the parts of a split range: no
+/// plan survives a split.
 export const ways = [
   { name: 'plain', disturbances: ['split'] },
   { name: 'plain, resumed', resumes: true, disturbances: ['split', ...restarts] },
@@ -17,8 +18,8 @@ export const ways = [
   { name: 'plan and control, resumed', plan: true, control: true, resumes: true, disturbances: restarts, options },
 ];
 
-/// Faults of @azure/cosmos 4.9 that no server can mend, and what plans refuse (docs/cosmos.md), by name. undefined: the
-/// answer has to be right.
+/// Faults of @azure/cosmos 4.9 that no server can correct, and what plans refuse (docs/cosmos.md), by name. undefined:
+/// the answer has to be right.
 export function clientFault(way, query, traits, { ranges, partitionKey }) {
   if (!way.plan) return undefined;
   if (partitionKey !== undefined) return 'with a plan, the option partitionKey is ignored';
@@ -36,13 +37,13 @@ export function clientFault(way, query, traits, { ranges, partitionKey }) {
   return undefined;
 }
 
-// As plans say "Ordered": by that alone clients tell equal rows apart when they go on.
+// Whether the plan says "Ordered": only then can clients tell equal rows apart when they continue.
 const isOrderedDistinct = ({ items, orderBy }) =>
   items.length === 1 && orderBy.length === 1 && JSON.stringify(items[0].value) === JSON.stringify(orderBy[0].value);
 
 const pages_max = 500;
 
-// A token of the client's own says what is left of TOP or LIMIT. After ORDER BY one with nothing left repeats for ever.
+// A token of the client's own says what is left of TOP or LIMIT. After ORDER BY one with nothing left repeats forever.
 const isUsedUp = (token) => token.startsWith('{') && JSON.parse(token).limit === 0;
 
 /// All rows of an answer. `between` is called after each page with the rows so far, and may make `connect` return another

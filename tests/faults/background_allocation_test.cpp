@@ -213,7 +213,7 @@ TEST_CASE("work in the background that carries much runs once there is memory") 
   pool.join();
 }
 
-TEST_CASE("work that repeats goes on after a shortage of memory") {
+TEST_CASE("a repeating job continues after a shortage of memory") {
   boost::asio::thread_pool pool(1);
   std::atomic<std::size_t> ran{0};
   RepeatedJob job(pool, [&]() -> std::optional<std::chrono::milliseconds> {
@@ -230,7 +230,7 @@ TEST_CASE("work that repeats goes on after a shortage of memory") {
   CHECK(ran >= 6);
 }
 
-TEST_CASE("work in parallel that cannot have all its helpers is done with fewer, and none goes on after it") {
+TEST_CASE("work in parallel that cannot have all its helpers is done with fewer, and none runs after it") {
   boost::asio::thread_pool pool(3);
   const std::atomic<bool> stopping{false};
   std::vector<std::atomic<int>> calls(200);

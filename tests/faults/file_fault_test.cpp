@@ -118,7 +118,7 @@ TEST_CASE("LMDB meets one failing write or sync anywhere in a commit") {
   }
 }
 
-TEST_CASE("LMDB meets a disk that fails for a while: reads go on, and so do writes when it is back") {
+TEST_CASE("LMDB meets a disk that fails for a while: reads continue, and so do writes when it is back") {
   for (const Rule& rule : rule_table) {
     CAPTURE(rule.error, rule.operation);
     Subject subject;

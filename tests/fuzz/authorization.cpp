@@ -81,7 +81,7 @@ void check_token(std::string_view token, bool is_ours) {
   const auto identity = jwt.verify(token, fixed_now_s);
   if (!identity) return;
   require(is_ours, "only the server can sign");
-  require(!identity->subject.empty(), "a valid token names somebody");
+  require(!identity->subject.empty(), "a valid token names a user");
   if (identity->expires_s) require(*identity->expires_s > fixed_now_s, "a valid token is not expired");
 }
 

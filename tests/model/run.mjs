@@ -5,7 +5,7 @@
 //   node run.mjs --ci                the seeds of CI, and one at random, which is printed
 //   node run.mjs --seed 7            one sequence (repeatable)
 //   node run.mjs --minutes 20        as many as fit, from a random seed, which is printed
-//   node run.mjs --sequences 100     so many
+//   node run.mjs --sequences 100     this number of sequences
 //   node run.mjs --replay file.json  the calls a failure left
 // More: --calls N per sequence, --failures DIR where failures are kept, --keep-going past failures.
 import fs from 'node:fs';

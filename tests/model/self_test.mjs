@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { Server } from '../integration/harness.mjs';
 import { SETTINGS } from './settings.mjs';
 import { Model } from './dialect/model.mjs';
-import { ENDS_EVERY } from './calls/generator.mjs';
+import { EXPIRATIONS_EVERY } from './calls/generator.mjs';
 import { Campaign } from './driver/campaign.mjs';
 import { ask } from './driver/ask.mjs';
 import { replay } from './driver/session.mjs';
@@ -174,14 +174,14 @@ describe('the model test', () => {
   describe('in containers of the Cosmos DB API', () => {
     before(() => (server.tamper = (request, reply) => reply));
 
-    // Not made short: each try would wait for the end of a time to live.
-    test('finds an item that has ended and is still seen', async () => {
-      const createModel = modelOf((database) => (database.end = () => {}));
-      const { wrong } = await findLong(new Campaign(server, { createModel }), ENDS_EVERY);
+    // Not made short: each try would wait until items expire.
+    test('finds an expired item that is still seen', async () => {
+      const createModel = modelOf((database) => (database.expire = () => {}));
+      const { wrong } = await findLong(new Campaign(server, { createModel }), EXPIRATIONS_EVERY);
       assert.ok(wrong);
     });
 
-    test('finds an end of a time to live that a feed calls a deletion', async () => {
+    test('finds an expiration that a feed calls a deletion', async () => {
       const mark = async (asked, call) => {
         const reply = await ask(asked, call);
         for (const { metadata } of reply.body?.Documents ?? []) {
@@ -189,7 +189,7 @@ describe('the model test', () => {
         }
         return reply;
       };
-      const { wrong } = await findLong(new Campaign(server, { ask: mark }), ENDS_EVERY);
+      const { wrong } = await findLong(new Campaign(server, { ask: mark }), EXPIRATIONS_EVERY);
       assert.match(wrong, /body/);
     });
 

@@ -24,7 +24,7 @@ export const mutants = [
     tests: ['^crash: power loss$'],
   },
   {
-    name: 'writes go on before the name of a compacted file is on the disk',
+    name: 'writes resume before the name of a compacted file is on the disk',
     file: 'storage/lmdb/store_compaction.cpp',
     before: 'store_.replacement_unsynced_.store(is_durable, std::memory_order_release);',
     after: 'store_.replacement_unsynced_.store(false && is_durable, std::memory_order_release);',

@@ -68,7 +68,7 @@ export class Arena {
 
   usage = () => usage(this.pid);
 
-  /// Starts the honest clients. They go on until the arena is closed.
+  /// Starts the honest clients. They run until the arena is closed.
   async admitHonest() {
     const authorization = this.server.options.admin
       ? 'Basic ' + Buffer.from(`${credentials.name}:${credentials.password}`).toString('base64') : undefined;
@@ -104,7 +104,7 @@ export class Arena {
     let honest;
     let attackerCpu = 0;
     let begun = startedAt;
-    const watchAttacker = setInterval(() => { try { attackerCpu = usage(process.pid).cpuSeconds; } catch { /* it has ended */ } }, 100);
+    const watchAttacker = setInterval(() => { try { attackerCpu = usage(process.pid).cpuSeconds; } catch { /* it has exited */ } }, 100);
     try {
       await new Promise((resolve, reject) => {
         process.on('message', async (message) => {

@@ -1,6 +1,6 @@
-// All attacks by name. Each is `async ({port, ready, …sizes}) => result`: it calls `ready` when it is in full swing, goes
-// on for `seconds` where it has them, and returns its `outcomes` (replies by status, connections by how they ended) and
-// what else it saw. Everything is aimed at the server on this machine that the test itself has started.
+// All attacks by name. Each is `async ({port, ready, …sizes}) => result`: it calls `ready` when all of it runs,
+// continues for `seconds` where it has them, and returns its `outcomes` (replies by status, connections by how they
+// ended) and what else it saw. Everything is aimed at the server on this machine that the test itself has started.
 import * as bodies from './attacks_bodies.mjs';
 import * as connections from './attacks_connections.mjs';
 import { mixed } from './attacks_mixed.mjs';

@@ -67,7 +67,7 @@ class ApiDriver {
   /// Called after each piece of any streamed reply.
   std::function<void()> after_each_piece;
 
-  /// Starts a request; run() goes on until all started ones are answered.
+  /// Starts a request; run() continues until all started ones are answered.
   void start(Received& received, std::string_view method, std::string_view target, std::string_view body,
              Headers headers = {}) {
     auto exchange = std::make_unique<Exchange>();

@@ -12,7 +12,7 @@
 
 namespace octavo::tests {
 
-/// Drops all tombstones of a database, as its retention does when their time is over. Returns their number.
+/// Drops all tombstones of a database, as its retention does when they are old enough. Returns their number.
 inline std::size_t drop_tombstones(partitioning::Database& database) {
   std::size_t count = 0;
   for (const std::size_t partition_id : database.partition_ids()) {

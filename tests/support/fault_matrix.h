@@ -48,8 +48,8 @@ struct FaultDialect {
   void (*check_reads)(FaultyShop& faulty);
 };
 
-/// Every storage call of a request fails, one after the other: the answer is an error of the right kind, reads go on,
-/// the same request succeeds afterwards, and the files are in order.
+/// Every storage call of a request fails, one after the other: the answer is an error of the right kind, reads
+/// continue, the same request succeeds afterwards, and the files are in order.
 class FaultMatrix {
  public:
   FaultMatrix(FaultyShop& faulty, const FaultDialect& dialect) : faulty_(faulty), dialect_(dialect) {}

@@ -1,7 +1,7 @@
 // How the sanitizers behave in every program of a build that has them: whatever they find ends the program, so that no
 // test passes over it. The variables ASAN_OPTIONS, UBSAN_OPTIONS and TSAN_OPTIONS still override.
 //
-// Suppressions are for libraries only, each with its reason. What they find in Octavo is mended.
+// Suppressions are for libraries only, each with its reason. What they find in Octavo is fixed.
 
 extern "C" {
 

@@ -17,7 +17,7 @@ namespace octavo::bench {
 
 namespace {
 
-// The emulator's, which everybody knows.
+// The emulator's, which is public.
 constexpr std::string_view well_known_key =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 constexpr std::string_view container_link = "dbs/bench-cosmos/colls/items";

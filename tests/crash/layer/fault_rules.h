@@ -13,8 +13,8 @@
 //      after=<bytes>  the disk has this much space left: calls succeed until files have grown by that many bytes since
 //                     the rule appeared; overwriting costs nothing. A write that only partly fits is cut short at a
 //                     4 KiB border, as the kernel does. For `write` and `synced-write`.
-//      skip=<count>   the first so many calls that match pass
-//      times=<count>  fail so many times, then pass
+//      skip=<count>   the first `count` calls that match pass
+//      times=<count>  `count` calls fail, later ones pass
 //
 // The first rule that matches decides. The state of a rule (bytes, counts) lives as long as its line stays in the file.
 // A fault happens instead of the call. A delay, of writes and syncs only, comes after the call, before it is recorded

@@ -55,7 +55,7 @@ describe('@ibm-cloud/cloudant', () => {
     assert.ok(Array.isArray((await cloudant.getActiveTasks()).result));
   });
 
-  test('signs in by session, and without authentication sees only what anybody sees', async () => {
+  test('signs in by session, and without authentication sees only what is public', async () => {
     const bySession = client(server, new CouchdbSessionAuthenticator(login));
     const { result } = await bySession.getSessionInformation();
     assert.equal(result.ok, true);

@@ -53,7 +53,7 @@ describe('setup tools', () => {
     expectStatus(await server.get('/empty', asAlice), 200);
 
     const { _rev: before } = (await server.get('/myapp/_design/notes')).body;
-    // It signs in as a user to compare the password, and would go on as that user: the cookie counts before the header.
+    // It signs in as a user to compare the password, and would remain signed in as that user: the cookie counts before the header.
     fs.rmSync(path.join(folder, '_users'), { recursive: true });
     write('myapp/second.json', { date: 0 });
     write('myapp/first.json', { date: 2 });

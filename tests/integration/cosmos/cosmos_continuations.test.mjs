@@ -62,7 +62,7 @@ describe('continuations of long values', () => {
     assert.deepEqual(descending, range(5, 35).toReversed());
   });
 
-  test('by the client too, which goes on where another one stopped', async () => {
+  test('the same by the client, which continues where another one stopped', async () => {
     const container = await filled(range(0, 25));
     for (const [query, numberIn] of shapes) {
       const { resources } = await container.items.query(query, { maxItemCount: 4 }).fetchAll();
@@ -106,7 +106,7 @@ describe('continuations of long values', () => {
         const last = numberIn(so_far.at(-1));
         await container.item(String(last), `k${last % 3}`).delete();
       });
-      // Of so long values a continuation has the beginning: those that begin alike come once more.
+      // A continuation has only the beginning of such long values: those that begin alike come once more.
       assert.deepEqual([...new Set(rows.map(numberIn))].sort((a, b) => a - b), range(0, 40), query);
     }
   });

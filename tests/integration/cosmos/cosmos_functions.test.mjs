@@ -175,7 +175,7 @@ describe('stored procedures of the Cosmos DB API', () => {
     assert.ok(resources.every((one) => (one.userId === 'ann') === (one.userUsername === 'new')));
   });
 
-  test('updateUsernames as the documentation has it goes on until all is changed', { timeout: 120_000 * patience }, async () => {
+  test('updateUsernames from the documentation continues until all items are changed', { timeout: 120_000 * patience }, async () => {
     const page = fs.readFileSync(path.join(process.env.OCTAVO_SOURCE_DIR, 'docs/server-side-code.md'), 'utf8');
     const [, body] = page.match(/```js\n(function updateUsernames[\s\S]*?)```/);
     const many = await newContainer(client);

@@ -145,7 +145,7 @@ describe('the indexing policy of a container', () => {
     await container.item('x2', 'x').delete();
   });
 
-  test('a changed policy is built while queries go on, and survives a restart', async () => {
+  test('a changed policy is built while queries run, and survives a restart', async () => {
     const { resource } = await container.read();
     resource.indexingPolicy = { includedPaths: [{ path: '/group/?' }], excludedPaths: [{ path: '/*' }], compositeIndexes: [] };
     await container.replace(resource);
@@ -165,7 +165,7 @@ describe('the indexing policy of a container', () => {
     assert.deepEqual(single(again.indexes), ['/group/?']);
   });
 
-  test('pages that an index began go on when the policy takes it away', async () => {
+  test('pages that an index began continue when the policy removes it', async () => {
     const own = await newContainer(cosmosClient(server));
     await fill(own);
     await indexed(own);
@@ -277,7 +277,7 @@ describe('a database that indexes automatically', () => {
     assert.deepEqual(body.index, { ddoc: null, name: '/score', type: 'automatic', def: { fields: [{ score: 'asc' }] } });
   });
 
-  test('an index that somebody made goes before', async () => {
+  test('an index that a client made is preferred', async () => {
     await server.post('/auto/_index', { index: { fields: ['group', 'n'] }, name: 'made' });
     const { body } = await server.post('/auto/_explain', { selector: { group: 'g1', n: { $gt: 500 } }, fields: ['n'] });
     assert.equal(body.index.name, 'made');

@@ -76,7 +76,7 @@ describe('queries of the Cosmos DB API', () => {
     }
   });
 
-  test('pages go on where they stopped, also in a restarted client', async () => {
+  test('pages continue where they stopped, also in a restarted client', async () => {
     const seen = [];
     let continuationToken;
     do {

@@ -51,7 +51,7 @@ describe('queries by a plan', () => {
     }
   });
 
-  test('ORDER BY goes on among equal values where it stopped', async () => {
+  test('ORDER BY continues among equal values where it stopped', async () => {
     for (const ranges of [1, 2, 4]) {
       const container = await filled(ranges);
       for (const direction of ['', ' DESC']) {

@@ -59,7 +59,7 @@ describe('splits at the Cosmos DB API', () => {
     assert.equal(reply.headers['x-ms-substatus'], '1002');
   });
 
-  test('a query goes on over a split, page by page, as it began', async () => {
+  test('a query continues over a split, page by page, as it began', async () => {
     const container = await newContainer(client, { throughput: 10_000 });
     await fill(container, 300);
     for (const query of ['SELECT * FROM c', 'SELECT * FROM c ORDER BY c.n']) {
@@ -77,7 +77,7 @@ describe('splits at the Cosmos DB API', () => {
     assert.deepEqual(groups.map((group) => group.count), [100, 100, 100]);
   });
 
-  test('a list goes on over a split from its continuation', async () => {
+  test('a list continues over a split from its continuation', async () => {
     const container = await newContainer(client, { throughput: 10_000 });
     await fill(container, 200);
     const items = [];
@@ -95,7 +95,7 @@ describe('splits at the Cosmos DB API', () => {
     assert.equal(new Set(items).size, 200);
   });
 
-  test('change feeds go on over a split: the whole container, a feed range, all versions', async () => {
+  test('change feeds continue over a split: the whole container, a feed range, all versions', async () => {
     const container = await newContainer(client, {
       throughput: 10_000,
       changeFeedPolicy: new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(10)),
@@ -129,7 +129,7 @@ describe('splits at the Cosmos DB API', () => {
     assert.equal(kinds.filter((kind) => kind === 'delete').length, 1);
   });
 
-  test('writes, batches, bulk and stored procedures go on while a container is split', async () => {
+  test('writes, batches, bulk and stored procedures are served while a container is split', async () => {
     const container = await newContainer(client, { throughput: 10_000, uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/n'] }] } });
     await fill(container, 400);
     await container.scripts.storedProcedures.create({

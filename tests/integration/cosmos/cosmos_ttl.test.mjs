@@ -1,4 +1,4 @@
-// Items that end by themselves: time to live of containers and items, as both APIs see it.
+// Items that expire: time to live of containers and items, as both APIs see it.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ChangeFeedStartFrom } from '@azure/cosmos';
@@ -16,7 +16,7 @@ describe('time to live', () => {
   after(() => server?.stop());
   const pathOf = (container) => '/' + encodeURIComponent(`${container.database.id}/${container.id}`);
 
-  test('an item ends after its container\'s time, or its own, or never', async () => {
+  test('an item expires after its container\'s time, or its own, or never', async () => {
     const container = await newContainer(client, { defaultTtl: 1 });
     await container.items.create({ id: 'short', pk: 'x' });
     await container.items.create({ id: 'long', pk: 'x', ttl: 1000 });
@@ -37,7 +37,7 @@ describe('time to live', () => {
     assert.deepEqual((await iterator.readNext()).result.map((item) => item.id).sort(), ['ever', 'long']);
   });
 
-  test('a time beyond all times is for ever', async () => {
+  test('an item whose time to live is beyond every date never expires', async () => {
     const container = await newContainer(client, { defaultTtl: 10 });
     for (const [id, ttl] of [['a', '9223372036854775807'], ['b', '9223372036854775000'], ['c', '99999999999999999999']]) {
       const reply = await server.request('PUT', `${pathOf(container)}/x:${id}`, {
@@ -47,7 +47,7 @@ describe('time to live', () => {
     }
   });
 
-  test('what has ended is not there for writers either', async () => {
+  test('an expired item does not exist for writers either', async () => {
     const container = await newContainer(client, { defaultTtl: 1, uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/email'] }] } });
     for (const id of ['a', 'b', 'c', 'd']) await container.items.create({ id, pk: 'x', email: id });
     await sleep(2100);
@@ -77,18 +77,18 @@ describe('time to live', () => {
     assert.equal((await container.item('b', 'x').read()).statusCode, 200);
   });
 
-  test('writing an item lets its time begin again', async () => {
+  test('writing an item starts its time to live again', async () => {
     const container = await newContainer(client, { defaultTtl: 6 });
     const { resource } = await container.items.create({ id: 'a', pk: 'x', n: 1 });
-    const firstEndMs = (resource._ts + 6) * 1000;
-    await sleepUntil(firstEndMs - 2000);
+    const firstExpirationMs = (resource._ts + 6) * 1000;
+    await sleepUntil(firstExpirationMs - 2000);
     await container.items.upsert({ id: 'a', pk: 'x', n: 2 });
-    await sleepUntil(firstEndMs + 100);
+    await sleepUntil(firstExpirationMs + 100);
     // Some four seconds are left, so the machine may stall.
     assert.equal((await container.item('a', 'x').read()).resource.n, 2);
   });
 
-  test('what has ended is removed in the background, with a tombstone in the feed', async () => {
+  test('expired items are removed in the background, with a tombstone in the feed', async () => {
     const container = await newContainer(client, { defaultTtl: 1, throughput: 20_000 });
     for (let n = 0; n < 20; n++) await container.items.create({ id: `i${n}`, pk: `k${n}` });
     const path = pathOf(container);

@@ -88,7 +88,7 @@ describe('all versions on the CouchDB API', () => {
     assert.deepEqual((await waiting).body.results.map(shape), [['b', 'create', 3]]);
   });
 
-  test('the end of a time to live is marked', async () => {
+  test('an expiration is marked as one', async () => {
     const db = await server.database('all_versions=3600&ttl=1');
     await server.fill(db, [{ _id: 'a', n: 1 }, { _id: 'b', n: 2 }]);
     await sleep(2100);
@@ -222,7 +222,7 @@ describe('all versions and deletes on the Cosmos DB API', () => {
     assert.match(reply.body.message, /retention/);
   });
 
-  test('an end of a time to live is marked', async () => {
+  test('an expiration is marked as one', async () => {
     const container = await newContainer(client, { ...policy, defaultTtl: 1 });
     const { continuation } = await read(container, ChangeFeedStartFrom.Now());
     await container.items.create({ id: 'a', pk: 'x' });

@@ -113,7 +113,7 @@ describe('_changes, as they come', () => {
     bySelector.close();
   });
 
-  test('an event source sends events with ids, and goes on after the last one seen', async () => {
+  test('an event source sends events with ids, and resumes after the last one seen', async () => {
     await fresh();
     await server.fill(db, [{ _id: 'a' }, { _id: 'b' }]);
     const feed = await server.feed(`/${db}/_changes?feed=eventsource&heartbeat=60000`);

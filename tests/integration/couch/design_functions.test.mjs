@@ -69,7 +69,7 @@ describe('filters of a change feed', () => {
   });
 
   test("a function's time also passes while others use the processor", async (t) => {
-    // The server has some hundredths of a processor: by processor time alone a call would go on for ten times its time.
+    // The server has some hundredths of a processor: measured by processor time alone a call would run ten times as long.
     const cpu = fs.readFileSync('/proc/self/status', 'utf8').match(/^Cpus_allowed_list:\s+(\d+)/m)[1];
     const onSameCpu = ['taskset', '-c', cpu];
     const slow = await Server.startFor(t, { args: ['--javascript-call-time', '1s'], through: [...onSameCpu, 'nice', '-n', '10'] });

@@ -132,7 +132,7 @@ describe('queries with a limit of what they may cost', () => {
   const numbers = (docs) => docs.map((doc) => doc.n).sort((a, b) => a - b);
   const range = (from, to, step = 1) => Array.from({ length: Math.ceil((to - from) / step) }, (_, i) => from + i * step);
 
-  test('_find goes on by its bookmark and returns everything once', async () => {
+  test('_find continues from its bookmark and returns everything once', async () => {
     for (const [selector, expected] of [
       [{ kind: 'odd' }, range(1, 400, 2)],
       [{ n: { $gte: 100 } }, range(100, 400)],
@@ -182,7 +182,7 @@ describe('queries with a limit of what they may cost', () => {
     }
   });
 
-  test('the Cosmos DB API goes on by its continuation', async () => {
+  test('the Cosmos DB API continues from its continuation', async () => {
     const container = await newContainer(cosmosClient(server));
     for (let n = 0; n < 200; ++n) await container.items.create({ id: `${n}`, pk: `p${n % 3}`, n, text: 'x'.repeat(300) });
     const query = container.items.query('SELECT c.n FROM c WHERE c.n >= 50', { initialHeaders: header.headers });

@@ -120,7 +120,7 @@ describe('_index', () => {
     expectError(await server.get(`/${db}/_design/dd/_view/nn`), 400, 'query_parse_error');
   });
 
-  test('pages go on when the index that they are read by is deleted', async () => {
+  test('pages continue when the index that they are read by is deleted', async () => {
     const own = await server.database();
     await server.fill(own, Array.from({ length: 60 }, (_, i) => ({ _id: `d${100 + i}`, n: (i * 7) % 60 })));
     expectStatus(await server.post(`/${own}/_index`, { index: { fields: ['n'] }, ddoc: 'by-n', name: 'n' }), 200);

@@ -93,7 +93,7 @@ describe('time to live of documents', () => {
   });
 
   for (const kind of ['partitioned=true', 'q=2']) {
-    test(`a document ends after its database's time, or its own, or never (${kind})`, async () => {
+    test(`a document expires after its database's time, or its own, or never (${kind})`, async () => {
       const db = await server.database(`${kind}&ttl=1`);
       await server.fill(db, [{ _id: 'p:short' }, { _id: 'p:long', ttl: 1000 }, { _id: 'p:ever', ttl: -1 }, { _id: 'p:odd', ttl: 'x' }]);
       await sleep(2100);
@@ -113,7 +113,7 @@ describe('time to live of documents', () => {
     });
   }
 
-  test('_find does not answer with what has ended from an index alone', async () => {
+  test('_find does not answer with expired documents from an index alone', async () => {
     const db = await server.database('partitioned=true&ttl=-1');
     const index = { index: { fields: ['type', 'n'] }, name: 'by-type', ddoc: 'by-type', partitioned: true };
     expectStatus(await server.post(`/${db}/_index`, index), 200);
@@ -146,14 +146,14 @@ describe('time to live of documents', () => {
   };
   const notes = (count, ttlOf) => Array.from({ length: count }, (_, n) => ({ _id: `n${n}`, kind: 'note', text: `note ${n}`, ...ttlOf(n) }));
 
-  test('views and search indexes do not tell of what has ended', async () => {
+  test('views and search indexes do not count expired documents', async () => {
     const db = await server.database('ttl=-1');
     expectStatus(await server.put(`/${db}/_design/d`, counting), 201);
     expectStatus(await server.post(`/${db}/_index`, { index: {}, type: 'text', name: 'text', ddoc: 'text' }), 200);
     await server.fill(db, notes(40, (n) => (n % 2 ? { ttl: 3 + 2 * patience } : {})));
     assert.deepEqual(await countsOf(db), [40, 40, 40, 40]);
     await eventually(async () => (await server.get(`/${db}/n1`)).status === 404, 20_000);
-    // Written by one request, all of them have ended now.
+    // Written by one request, all of them have expired now.
     assert.deepEqual(await countsOf(db), [20, 20, 20, 20]);
   });
 

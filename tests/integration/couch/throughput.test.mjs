@@ -68,7 +68,7 @@ describe('throughput', () => {
         (await server.get(`/${db}/_all_docs`)).status, (await server.post(`/${db}/_sql`, { query: 'SELECT * FROM c' })).status];
     }
     assert.ok(all.includes(429), String(all));
-    // What is no reading or writing of documents goes on.
+    // Requests that read or write no documents are served.
     expectStatus(await server.get(`/${db}`), 200);
     const report = expectStatus(await server.get(`/${db}/_throughput`), 200);
     assert.equal(report.throughput, 20);
@@ -89,7 +89,7 @@ describe('throughput', () => {
     expectError(reply, 429, 'too_many_requests');
   });
 
-  test('after the time that was said, it goes on', async () => {
+  test('requests are served after the time that the refusal named', async () => {
     const db = await server.database('throughput=50');
     expectStatus(await server.put(`/${db}/a`, {}), 201);
     const refused = await untilRefused(server, `/${db}/a`);
@@ -97,7 +97,7 @@ describe('throughput', () => {
     expectStatus(await server.get(`/${db}/a`), 200);
   });
 
-  test('one physical partition is refused while another goes on, document by document', async () => {
+  test('one physical partition is refused while another is served, document by document', async () => {
     const db = await server.database('q=2&throughput=40');
     const { partitions } = (await server.get(`/${db}/_throughput`)).body;
     assert.deepEqual(partitions.map((one) => one.throughput), [20, 20]);

@@ -322,7 +322,7 @@ describe('views of partitioned databases', () => {
 });
 
 describe('views over a restart', () => {
-  test('an index goes on where it was, and kill -9 loses nothing', async (t) => {
+  test('an index resumes where it was, and kill -9 loses nothing', async (t) => {
     const server = await Server.startFor(t);
     const db = await server.database();
     await server.fill(db, Array.from({ length: 1000 }, (_, n) => ({ _id: `d${n}`, n })));

@@ -19,7 +19,7 @@ describe('administrators and sessions', () => {
   });
   after(() => server?.stop());
 
-  test('anybody may see the root, _up and the own session', async () => {
+  test('every user may see the root, _up and the own session', async () => {
     for (const path of ['/', '/_up', '/_session']) expectStatus(await server.get(path, basic(false)), 200);
   });
 
@@ -283,7 +283,7 @@ describe('SIGHUP', () => {
     await server.stop();
   });
 
-  test('an admin that the configuration names while the server runs closes it to everybody else', async (t) => {
+  test('an admin that the configuration names while the server runs closes it to all others', async (t) => {
     const server = await Server.startFor(t, { config, keepConfig: true });
     expectStatus(await server.put('/open'), 201);
     fs.writeFileSync(server.configFile, admins({ ann: 'one' }));
@@ -324,7 +324,7 @@ describe('a server behind a proxy that knows the users', () => {
 });
 
 describe('a server without administrators', () => {
-  test('on loopback everybody may do everything', async (t) => {
+  test('on loopback every user may do everything', async (t) => {
     const server = await Server.startFor(t);
     const body = (await server.get('/_session')).body;
     assert.deepEqual(body.userCtx, { name: null, roles: ['_admin'] });

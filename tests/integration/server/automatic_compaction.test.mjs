@@ -5,7 +5,7 @@ import { eventually, expectStatus, Server, sleep } from '../harness.mjs';
 
 const DOCUMENTS = 24_000;
 const BATCH = 2_000;
-const LEFT = 20;  // one in so many is not deleted
+const LEFT = 20;  // one document in 20 is not deleted
 
 const set = async (server, name, value) =>
   expectStatus(await server.put(`/_node/_local/_config/storage/${name}`, JSON.stringify(String(value))), 200);

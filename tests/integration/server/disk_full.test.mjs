@@ -1,4 +1,4 @@
-// The disk full, failing, or out of reach, under the real server: writes say so, reads go on, and nothing needs a
+// The disk full, failing, or out of reach, under the real server: writes say so, reads continue, and nothing needs a
 // restart. Files fail by the file layer of tests/crash, which the sanitizers do not allow.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -46,7 +46,7 @@ function assertDiskFull(reply) {
   assert.match(reply.body.reason, /free some space/i);
 }
 
-/// Writers that go on until told to stop; every reply is kept by document.
+/// Writers that run until told to stop; every reply is kept by document.
 function load(server, count) {
   const state = { acknowledged: [], refused: [], other: [], stop: false };
   const writer = async (w) => {
@@ -82,7 +82,7 @@ describe('a full disk', { skip: !layer }, () => {
   });
   after(() => server?.end());
 
-  test('under load: writes 507, reads and feeds go on, and writes resume when there is space', async () => {
+  test('under load: writes 507, reads and feeds continue, and writes resume when there is space', async () => {
     const feed = await server.feed('/shop/_changes?feed=continuous&since=0&heartbeat=200');
     const written = load(server, 6);
     await until('some writes', () => written.acknowledged.length > 50);
@@ -118,7 +118,7 @@ describe('a full disk', { skip: !layer }, () => {
     }
     expectStatus(await server.get('/another'), 404);
 
-    // Space again: the very same server goes on.
+    // Space again: the same process writes.
     const before = written.acknowledged.length;
     server.faults([]);
     await until('writes resume', () => written.acknowledged.length > before + 50);
@@ -171,7 +171,7 @@ describe('a disk that fails', { skip: !layer }, () => {
   after(() => server?.end());
 
   for (const rule of ['eio fdatasync', 'eio synced-write', 'eio write']) {
-    test(`${rule}: 500 and never 201, reads go on, and later writes are as durable as ever`, async () => {
+    test(`${rule}: 500 and never 201, reads continue, and later writes are as durable as ever`, async () => {
       const key = rule.replace(/\W/g, '');
       expectStatus(await server.put(`/shop/a:${key}`, { n: 1 }), 201);
       const fired = server.fired();
@@ -213,7 +213,7 @@ describe('a disk that fails', { skip: !layer }, () => {
 });
 
 describe('a limit of the size of files', () => {
-  test('is a full disk: writes 507, reads go on, the process lives, and other files still take writes', async (t) => {
+  test('is a full disk: writes 507, reads continue, the process lives, and other files still take writes', async (t) => {
     const limit = 4 * 2 ** 20;
     const server = await Server.startFor(t, { through: ['prlimit', `--fsize=${limit}:${limit}`], args: uncompressed });
     expectStatus(await server.put('/shop'), 201);
@@ -277,7 +277,7 @@ describe('a disk that is really full', () => {
     for (const bytes of [200_000, 20_000, 3000, 10]) await fill(bytes);
     assertDiskFull(await server.put('/another'));
 
-    const security = { admins: { names: [], roles: ['_admin'] }, members: { names: ['somebody'], roles: [] } };
+    const security = { admins: { names: [], roles: ['_admin'] }, members: { names: ['reader'], roles: [] } };
     for (let n = 0; n < 50; n++) expectStatus(await server.put('/shop/_security', security), 200);
     expectStatus(await server.delete('/shop'), 200);
     await until('there is room again', async () => (await server.put('/another')).status === 201);
@@ -287,7 +287,7 @@ describe('a disk that is really full', () => {
 });
 
 describe('a process that has no descriptors left', () => {
-  test('answers 503 for what it cannot open, never 404, and goes on when some are free', async (t) => {
+  test('answers 503 for what it cannot open, never 404, and serves again when some are free', async (t) => {
     const server = await Server.startFor(t, { through: ['prlimit', '--nofile=96:96'], args: ['--storage-open-partitions-max', '1000'] });
     const names = Array.from({ length: 40 }, (_, n) => `db${n}`);
     const created = [];

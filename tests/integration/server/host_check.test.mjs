@@ -14,7 +14,7 @@ describe('the header Host on a server without admins', () => {
   });
   after(() => server?.stop());
 
-  test('a name that somebody may have registered reads and writes nothing', async () => {
+  test('a host name that an attacker may have registered reads and writes nothing', async () => {
     const host = under(`rebound.example:${server.port}`);
     expectError(await server.get('/db', host), 403, 'forbidden', /Host.*server\.allowed_hosts/s);
     expectError(await server.put('/db/d', {}, host), 403, 'forbidden', /Host/);

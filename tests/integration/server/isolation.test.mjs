@@ -7,7 +7,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { eventually, expectError, expectStatus, patience, Server, sleep } from '../harness.mjs';
 
-/// Busy for so long by the clock of the machine that runs it: about the same everywhere, and on no machine quick.
+/// Busy for `ms` milliseconds of the clock, however fast the machine is.
 const busy = (ms) => `var begun = Date.now(); while (Date.now() - begun < ${ms}) {}`;
 const endless = 'while (true) {}';
 const docs = (count, more = {}) => Array.from({ length: count }, (_, n) => ({ _id: `d${n}`, n, ...more }));

@@ -26,7 +26,7 @@ describe('limits', () => {
     await server.stop();
   });
 
-  test('a full logical partition refuses more, and the others go on', async (t) => {
+  test('a full logical partition refuses more, and the others take writes', async (t) => {
     const server = await Server.startFor(t, { config: '[database]\nlogical_partition_bytes_max = "20KiB"\n' });
     const db = await server.database('partitioned=true');
     let refused;

@@ -67,7 +67,7 @@ for (const [how, end] of [['SIGTERM', (server) => server.stop({ keepFolder: true
     });
     after(() => server?.stop());
 
-    test('everything is there as it was, and goes on', async () => {
+    test('everything is there as it was, and works', async () => {
       const earlier = await picture(server);
       await checkQueries(server);
       await end(server);

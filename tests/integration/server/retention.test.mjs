@@ -57,7 +57,7 @@ describe('retention of tombstones', () => {
     await own.stop({ keepFolder: true });
   });
 
-  test('a reader that began at 0 goes on from page to page', async () => {
+  test('a reader that began at 0 continues from page to page', async () => {
     const db = await server.database('tombstone_retention=1');
     const names = [...Array(20).keys()].map((n) => `d${10 + n}`);
     await server.fill(db, names.map((_id) => ({ _id })));
@@ -100,7 +100,7 @@ describe('retention of tombstones', () => {
     const local = new PouchDB(`retention-${Date.now()}`, { adapter: 'memory' });
     await local.replicate.from(remote, { batch_size: 4 });
     assert.deepEqual(ids((await local.allDocs()).rows), names.slice(5));
-    // What is present goes on.
+    // Present documents still replicate.
     await server.put(`/${db}/e`, {});
     await local.replicate.from(remote, { batch_size: 4 });
     assert.deepEqual(ids((await local.allDocs()).rows), [...names.slice(5), 'e']);

@@ -46,11 +46,11 @@ const COMPUTED = {
   cp_key: 'SELECT VALUE c.pk FROM c',
 };
 
-function extraDefinition({ random, ends }) {
+function extraDefinition({ random, expires }) {
   const made = { id: 'extra', partitionKey: random.pick(PARTITION_KEYS) };
   const uniqueKeys = random.pick(UNIQUE_KEYS).map((paths) => ({ paths }));
   if (uniqueKeys.length > 0) made.uniqueKeyPolicy = { uniqueKeys };
-  const defaultTtl = random.pick(ends ? [-1, 1, 1000, undefined] : [-1, 1000, undefined, undefined]);
+  const defaultTtl = random.pick(expires ? [-1, 1, 1000, undefined] : [-1, 1000, undefined, undefined]);
   if (defaultTtl !== undefined) made.defaultTtl = defaultTtl;
   if (random.chance(0.5)) {
     made.computedProperties = random
@@ -65,8 +65,8 @@ export function createContainer(pools, letter) {
   const { random } = pools;
   const indexingPolicy = random.pick(INDEXING);
   const made = letter === 'd' ? definition : extraDefinition(pools);
-  // The order of versions, and of what ends, is known of one physical partition.
-  const inParts = made.changeFeedPolicy || made.defaultTtl || pools.ends ? 0 : 1;
+  // The order of versions and of expirations is known only within one physical partition.
+  const inParts = made.changeFeedPolicy || made.defaultTtl || pools.expires ? 0 : 1;
   const throughput = random.weighted([
     [2, '400'],
     [inParts, '20000'],
@@ -81,13 +81,13 @@ export function createContainer(pools, letter) {
 
 export const createAccountDatabase = () => cosmos('POST', '/dbs', { id: '«»d' });
 
-/// Another time to live, where none has ended yet: what was not removed by then would be there again.
+/// Another time to live, where no item has expired yet: expired items that are still stored would be visible again.
 function replaceContainer(pools) {
   const { random } = pools;
   const { database, path, container } = whereOf(pools, 'e');
   if (!database?.container) return cosmos('PUT', path, { ...definition, id: 'extra' });
   const { defaultTtl, ...shown } = container.shown;
-  const mayChange = !pools.ends && database.q === 1;
+  const mayChange = !pools.expires && database.q === 1;
   const next = { ...shown, defaultTtl: mayChange ? random.pick([-1, 1000, 2 ** 31 - 1]) : defaultTtl };
   if (mayChange && random.chance(0.3)) delete next.defaultTtl;
   const wrong = () =>

@@ -4,7 +4,7 @@ import { call } from './call.mjs';
 import * as containers from './containers.mjs';
 import * as databases from './databases.mjs';
 import * as documents from './documents.mjs';
-import { endings } from './ends.mjs';
+import { expirations } from './expirations.mjs';
 import * as functions from './functions.mjs';
 import * as items from './items.mjs';
 import * as lists from './lists.mjs';
@@ -56,10 +56,10 @@ const WEIGHTS = [
   [5, scripts.script],
 ];
 
-/// Sequences in which times to live end, which costs seconds: one in so many.
-export const ENDS_EVERY = 20;
-const CALLS_BEFORE_ENDS = 35;
-/// And those in which tombstones are dropped, now and then.
+/// Items expire in sequences whose seed is a multiple of this. The others do not wait for expirations, which takes seconds.
+export const EXPIRATIONS_EVERY = 20;
+const CALLS_BEFORE_EXPIRATIONS = 35;
+/// Tombstones are dropped now and then in sequences whose seed has this remainder.
 const FORGETS_AT = 10;
 const CALLS_BETWEEN_FORGETS = 60;
 
@@ -72,8 +72,8 @@ export class Generator {
   constructor(seed, session) {
     this.#random = new Random(seed);
     this.#pools = new Pools(this.#random, session);
-    this.#pools.ends = seed % ENDS_EVERY === 0;
-    this.#forgets = seed % ENDS_EVERY === FORGETS_AT;
+    this.#pools.expires = seed % EXPIRATIONS_EVERY === 0;
+    this.#forgets = seed % EXPIRATIONS_EVERY === FORGETS_AT;
   }
 
   /// Calls that begin every sequence, so that there is something to call.
@@ -92,7 +92,7 @@ export class Generator {
     for (const letter of ['a', 'b', 'd']) yield this.#numbered(bulk.fill(this.#pools, letter));
   }
   next() {
-    if (this.#pools.ends && this.#made === CALLS_BEFORE_ENDS) this.#planned = endings(this.#pools);
+    if (this.#pools.expires && this.#made === CALLS_BEFORE_EXPIRATIONS) this.#planned = expirations(this.#pools);
     if (this.#forgets && this.#made % CALLS_BETWEEN_FORGETS === 0) {
       const before = Array(10).fill(documents.remove);
       const after = [lists.changes, lists.changes, documents.put].flatMap((make) => Array(5).fill(make));

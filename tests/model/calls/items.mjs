@@ -68,10 +68,10 @@ export function putAt(body, path, value) {
 const UNIQUE_VALUES = ['a', 'b', 'c', 'd', 1, 2, 3, 4, 5, true, null, ''];
 const TIMES = { known: [-1, 1000, 3600], unknown: ['soon', -1, 1.5, 3600], wrong: [0, -2, 1.5, 'soon', 2 ** 31] };
 
-/// What an item says of its time to live. Those that end are written by ends.mjs alone.
-function timeToLive({ random, ends }, { defaultTtl }) {
+/// An item's time to live. Only expirations.mjs writes items that expire.
+function timeToLive({ random, expires }, { defaultTtl }) {
   if (defaultTtl === undefined)
-    return random.chance(0.2) ? random.pick(ends ? [1, ...TIMES.unknown] : TIMES.unknown) : undefined;
+    return random.chance(0.2) ? random.pick(expires ? [1, ...TIMES.unknown] : TIMES.unknown) : undefined;
   if (random.chance(0.03)) return random.pick(TIMES.wrong);
   if (defaultTtl > 0 && defaultTtl < 600) return random.pick(TIMES.known);
   return random.chance(0.3) ? random.pick([null, ...TIMES.known]) : undefined;
@@ -256,7 +256,7 @@ function scope(pools, where) {
   return keyHeader(random.chance(0.5) ? key : key.slice(0, random.between(1, key.length)));
 }
 
-let lastPage; // a list to go on from, of this process's current sequence
+let lastPage; // a list to continue, of this process's current sequence
 
 /// Lists page by page where the order is known: of one key, or of a container in one piece.
 export function list(pools) {

@@ -83,7 +83,7 @@ function indexes(pools, database) {
   return ids.length > 0 ? ids : ['_design/one'];
 }
 
-let lastPage; // a query to go on from, of this process's current sequence
+let lastPage; // a query to continue, of this process's current sequence
 
 export function find(pools) {
   const { random, session } = pools;

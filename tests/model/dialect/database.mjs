@@ -10,7 +10,7 @@ import { RevisionTree } from './revision_tree.mjs';
 export const compareBytes = (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 export class Database {
-  documents = new Map(); // id → {id, tree, sequence, writtenAt, ended}
+  documents = new Map(); // id → {id, tree, sequence, writtenAt, expired}
   locals = new Map(); // id → {edit, body}
   sequence = 0;
   purges = 0;
@@ -87,29 +87,29 @@ export class Database {
     if (this.container && !deleted) checkUniqueKeys(this, id, body);
     this.#validate(id, deleted, body);
     let made = newRevision(parent, deleted, body, this.salt);
-    const { ended } = this.documents.get(id) ?? {};
-    if (ended && this.isSeen(newRevision(ended.rev, deleted, body))) {
-      // It has ended, but was not removed yet: what is new follows what it was.
+    const { expired } = this.documents.get(id) ?? {};
+    if (expired && this.isSeen(newRevision(expired.rev, deleted, body))) {
+      // It has expired, but is not removed yet: the new revision follows the expired one.
       tree.forget(parent);
-      parent = ended.rev;
+      parent = expired.rev;
       made = newRevision(parent, deleted, body);
     }
     if (tree.has(made)) throw conflict();
-    const before = ended ? undefined : tree.winner();
+    const before = expired ? undefined : tree.winner();
     tree.extend(parent, made, deleted, body);
     this.#changed(id, tree);
     this.#logVersion(id, before, tree.winner());
     return made;
   }
 
-  /// The end of a time to live: a deletion by the server, sooner or later.
-  end(id) {
+  /// An expiration: the server deletes the item, sooner or later.
+  expire(id) {
     const { tree } = this.documents.get(id);
-    const ended = tree.winner();
-    tree.extend(ended.rev, newRevision(ended.rev, true, {}), true, {});
+    const expired = tree.winner();
+    tree.extend(expired.rev, newRevision(expired.rev, true, {}), true, {});
     this.#changed(id, tree);
-    this.documents.get(id).ended = ended;
-    this.#logVersion(id, ended, tree.winner(), true);
+    this.documents.get(id).expired = expired;
+    this.#logVersion(id, expired, tree.winner(), true);
   }
 
   /// Drops all tombstones. `salt`: the server's sequence of the newest one.

@@ -1,7 +1,7 @@
 // Calls made to the server and to the model side by side, in databases of their own.
 import { cosmosRequest } from '../../integration/cosmos_request.mjs';
 import { sleep } from '../../integration/harness.mjs';
-import { endItems, settledAt } from '../dialect/cosmos/lifetime.mjs';
+import { expireItems, settledAt } from '../dialect/cosmos/lifetime.mjs';
 import { Model } from '../dialect/model.mjs';
 import { Binder } from './binder.mjs';
 import { compareReplies } from './compare.mjs';
@@ -42,7 +42,7 @@ export class Session {
     const context = { prefix: this.prefix, binder: this.binder };
     const sent = renderCall(call, { ...context, speaker: 'server' });
     const asked = renderCall(call, { ...context, speaker: 'model' });
-    await this.#settleEnds(call, asked.target);
+    await this.#settleExpirations(call, asked.target);
     let reply;
     try {
       reply = await this.ask(this.server, sent);
@@ -90,15 +90,15 @@ export class Session {
     return undefined;
   }
 
-  // Waits until it is sure which items have ended, unless the call is `blind`: nothing that ends can change its reply.
-  async #settleEnds({ blind }, target) {
+  // Waits until it is sure which items have expired, unless the call is `blind`: no expiration can change its reply.
+  async #settleExpirations({ blind }, target) {
     for (const database of this.model.databases.values()) {
       if (database.container?.defaultTtl === undefined) continue;
       const [owner, id] = database.name.split('/');
       const isAsked = target.startsWith(`/dbs/${owner}/colls/${id}`) || target.startsWith(`/${owner}%2F${id}`);
       const wait = settledAt(database) - Date.now();
       if (isAsked && !blind && wait > 0) await sleep(wait);
-      endItems(database, Date.now());
+      expireItems(database, Date.now());
     }
   }
 

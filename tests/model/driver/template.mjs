@@ -63,6 +63,6 @@ export function curlLine(call) {
   // Calls of the Cosmos DB API need their signature, and a server of its own key: see cosmosRequest of the tests.
   const url = call.api === 'cosmos' ? '"$COSMOS"' : '"$U"';
   words.push(url + quote(plain(inPath(call.target, 'model-'))));
-  if (call.blind) words.push('  # what this writes ends in a second or two: wait before other calls');
+  if (call.blind) words.push('  # this item expires in a second or two: wait before other calls');
   return words.join(' ');
 }

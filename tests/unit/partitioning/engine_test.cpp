@@ -502,7 +502,7 @@ TEST_CASE("after a restart, the feed of databases begins with each of them") {
   CHECK(names == std::vector<std::string>{"a", "b", "c", "later"});
 }
 
-TEST_CASE("a slice ends when its time is over, and the next goes on where it ended") {
+TEST_CASE("a slice ends when its time is over, and the next continues where it ended") {
   EngineFixture fixture;
   auto database = fixture.create("d");
   for (int i = 100; i < 200; ++i) EngineFixture::put(*database, "doc" + std::to_string(i), "{}");

@@ -35,7 +35,7 @@ bool is_written(Database& database, std::string id) {
 
 }  // namespace
 
-TEST_CASE("a split that is stopped while the catalog fails lets the writes go on when it is well again") {
+TEST_CASE("a split that is stopped while the catalog fails lets writes resume when the catalog works again") {
   octavo::tests::TemporaryFolder folder;
   FaultPlan faults;
   config::Settings settings;

@@ -75,7 +75,7 @@ TEST_CASE("shares have the same part of the rate and do not pay for each other")
   CHECK(budget.wait(2, start_time) == 0ms);
 }
 
-TEST_CASE("a hot physical partition is refused while the others go on") {
+TEST_CASE("a hot physical partition is refused while the others are served") {
   Consumption consumption(two_partition_ids, 2);
   CHECK_FALSE(consumption.is_limited());
   auto budget = std::make_shared<ThroughputBudget>(2);

@@ -90,7 +90,7 @@ TEST_CASE("no connection reads while enough bytes are there") {
   CHECK(waiting.order == "aaa");
 }
 
-TEST_CASE("once in a while somebody reads however much is in hand") {
+TEST_CASE("once in a while one body reads however much is in hand") {
   Waiting waiting;
   waiting.bytes.in_hand = BodyTurns::in_hand_bytes_max;
   waiting.add('a', 3);
@@ -98,7 +98,7 @@ TEST_CASE("once in a while somebody reads however much is in hand") {
   CHECK(waiting.order == "aaa");
 }
 
-TEST_CASE("while much is held only those read who come to their end next") {
+TEST_CASE("while much is held only the bodies that end next are read") {
   Waiting waiting;
   waiting.bytes.held = BodyTurns::few_held_bytes;
   std::deque<BodyTurns::Body> few;

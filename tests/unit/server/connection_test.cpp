@@ -207,7 +207,7 @@ TEST_CASE("CouchDB's COPY and other methods reach the handler") {
   CHECK(client.ask("BREW /show HTTP/1.1\r\nHost: test\r\n\r\n").body.starts_with("OTHER "));
 }
 
-TEST_CASE("an exception in a handler is answered 500 and the connection goes on") {
+TEST_CASE("an exception in a handler is answered 500 and the connection stays open") {
   TestServer server;
   Client client(server.port());
   CHECK(client.ask(get("/throw")).status == 500);

@@ -175,7 +175,7 @@ TEST_CASE("a place that became free is given to the next connection") {
   }));
 }
 
-TEST_CASE("a request over the limit in flight is told 503 and its connection goes on") {
+TEST_CASE("a request over the limit in flight is told 503 and its connection stays open") {
   auto settings = test_settings();
   settings.requests_in_flight_max = 1;
   TestServer server(settings);

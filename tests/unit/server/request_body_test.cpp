@@ -115,7 +115,7 @@ TEST_CASE("a body of exactly the limit is served") {
   CHECK(client.ask(post("/echo", std::string(1000, 'x'))).body.size() == 1000);
 }
 
-TEST_CASE("a large body arrives whole and the connection goes on") {
+TEST_CASE("a large body arrives whole and the connection stays open") {
   TestServer server;
   Client client(server.port());
   const std::string large(5'000'000, 'y');

@@ -56,7 +56,7 @@ TEST_CASE("who changes a database that is gone does not change the next one of i
   REQUIRE(catalog.add(before));
   REQUIRE(catalog.remove("shop"));
   REQUIRE(catalog.add(after));
-  // When somebody still holds the one before
+  // When a caller still holds the one before
   CHECK(catalog.replace(before).error().code == ErrorCode::not_found);
   CHECK(catalog.set_fact_of(before, "security", "{}").error().code == ErrorCode::not_found);
   // Then the new one is as it was

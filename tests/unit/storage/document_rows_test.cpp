@@ -25,7 +25,7 @@ namespace {
 class EndsAtOnce final : public TimeToLive {
  public:
   std::optional<std::int64_t> expires_s(const DocumentView& document) const override {
-    if (document.body.starts_with("{\"ends\"")) return 1;
+    if (document.body.starts_with("{\"expires\"")) return 1;
     return std::nullopt;
   }
   std::int64_t identity() const override { return 1; }
@@ -177,7 +177,7 @@ TEST_CASE("rounds of documents that all expire take little space") {
   PartitionFixture fixture;
   fixture.partition().set_time_to_live(std::make_shared<EndsAtOnce>());
   for (int round = 0; round < rounds; ++round) {
-    for (const auto& written : fixture.write(one_round(round, "ends"))) REQUIRE(written);
+    for (const auto& written : fixture.write(one_round(round, "expires"))) REQUIRE(written);
     const auto expired = fixture.snapshot().expired_documents(round_documents).value();
     CHECK(expired.whole);
     REQUIRE(expired.documents.size() == round_documents);

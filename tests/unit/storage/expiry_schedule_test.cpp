@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::int64_t far_future = 9'999'999'999;
 
-/// `{"end":…}` expires then, others never; or all of them so much later.
+/// `{"expires":…}` expires then, others never; or all of them so much later.
 class StatedExpiration final : public TimeToLive {
  public:
   explicit StatedExpiration(std::int64_t later_s = 0) : later_s_(later_s) {}
   std::optional<std::int64_t> expires_s(const DocumentView& document) const override {
-    constexpr std::string_view start = "{\"end\":";
+    constexpr std::string_view start = "{\"expires\":";
     if (!document.body.starts_with(start)) return std::nullopt;
     return std::stoll(std::string(document.body.substr(start.size()))) + later_s_;
   }
@@ -31,7 +31,7 @@ class StatedExpiration final : public TimeToLive {
 };
 
 std::string expires_at(std::int64_t expiration_s) {
-  return "{\"end\":" + std::to_string(expiration_s) + "}";
+  return "{\"expires\":" + std::to_string(expiration_s) + "}";
 }
 
 bool make_part(PartitionFixture& fixture, std::size_t rows_max) {
@@ -170,7 +170,7 @@ TEST_CASE("a schedule stays as it is while documents have the same time to live,
   CHECK(ids_of(expired_now(fixture)) == Ids{"p:a"});
 }
 
-TEST_CASE("the check names an end that is missing, and one too many") {
+TEST_CASE("the check names an expiration that is missing, and one too many") {
   PartitionFixture fixture;
   fixture.partition().set_time_to_live(std::make_shared<StatedExpiration>());
   REQUIRE(fixture.put("p:a", expires_at(1)));

@@ -259,7 +259,7 @@ TEST_CASE("stored histories agree with whole trees through random edits, merges 
   }
 }
 
-TEST_CASE("histories that format 1 stored go on in rows of the present format") {
+TEST_CASE("histories that format 1 stored continue in rows of the present format") {
   HistoryModel model(40, 5);
   for (int step = 0; step < 80; ++step) {
     model.step();

@@ -131,7 +131,7 @@ TEST_CASE("what was dropped stays known when the partition is opened again and w
   CHECK(fixture.snapshot().counters().value().dropped_through == deletion);
 }
 
-TEST_CASE("a walk for old tombstones reads so many rows, and finds so many") {
+TEST_CASE("a walk for old tombstones reads and finds a limited number of rows") {
   PartitionFixture fixture;
   std::vector<Sequence> deletions;
   for (int i = 0; i < 5; ++i) {

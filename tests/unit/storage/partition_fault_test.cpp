@@ -183,7 +183,7 @@ TEST_CASE("wherever the map is full, an edit is made once and the feed agrees wi
   }
 }
 
-TEST_CASE("a full disk fails a whole group, once, and the feed goes on where it was") {
+TEST_CASE("a full disk fails a whole group, once, and the feed continues where it was") {
   FailingPartition subject;
   REQUIRE(subject.fixture.put("p:a", "{}"));
   subject.before_group = [&] { subject.faults.plan({.code = ENOSPC, .calls = {Call::commit}, .lasting = true}); };

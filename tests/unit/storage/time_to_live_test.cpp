@@ -16,7 +16,7 @@ namespace {
 class MarkedExpired final : public TimeToLive {
  public:
   std::optional<std::int64_t> expires_s(const DocumentView& document) const override {
-    if (document.body.starts_with("{\"ended\"")) return 1;
+    if (document.body.starts_with("{\"expired\"")) return 1;
     return std::nullopt;
   }
   std::int64_t identity() const override { return 1; }
@@ -38,7 +38,7 @@ class UniqueValues final : public UniqueKeys {
 
 TEST_CASE("an expired document is deleted to every reader") {
   PartitionFixture fixture;
-  REQUIRE(fixture.put("p:a", R"({"ended":1})"));
+  REQUIRE(fixture.put("p:a", R"({"expired":1})"));
   REQUIRE(fixture.put("p:b", R"({"lives":1})"));
   CHECK_FALSE(fixture.snapshot().find("p:a").value()->deleted);
   fixture.partition().set_time_to_live(std::make_shared<MarkedExpired>());
@@ -54,7 +54,7 @@ TEST_CASE("an expired document is deleted to every reader") {
 
 TEST_CASE("an expired document can be created again, and not be changed") {
   PartitionFixture fixture;
-  REQUIRE(fixture.put("p:a", R"({"ended":1})"));
+  REQUIRE(fixture.put("p:a", R"({"expired":1})"));
   fixture.partition().set_time_to_live(std::make_shared<MarkedExpired>());
   auto replacement = PartitionFixture::make("p:a", "{}");
   replacement.base = WriteBase::live_winner;
@@ -70,7 +70,7 @@ TEST_CASE("an expired document can be created again, and not be changed") {
 TEST_CASE("a document created again after it expired has its unique values again, even if others had them meanwhile") {
   PartitionFixture fixture;
   fixture.partition().set_unique_keys(std::make_shared<UniqueValues>());
-  REQUIRE(fixture.put("p:a", R"({"ended":1,"v":7})"));
+  REQUIRE(fixture.put("p:a", R"({"expired":1,"v":7})"));
   fixture.partition().set_time_to_live(std::make_shared<MarkedExpired>());
   const auto other = fixture.put("p:b", R"({"lives":1,"v":7})").value();
   REQUIRE(fixture.put("p:b", "{}", other.revision, true));

@@ -93,7 +93,7 @@ TEST_CASE("a transaction sees its own edits, and keeps them all") {
   CHECK(fixture.is_sound());
 }
 
-TEST_CASE("a transaction that says no leaves nothing behind, and the feed goes on") {
+TEST_CASE("a refused transaction leaves nothing behind, and the feed continues") {
   PartitionFixture fixture;
   REQUIRE(fixture.put("p:a", R"({"n":1})"));
   REQUIRE(transact(fixture, [](PartitionTransaction& transaction) -> Expected<bool> {

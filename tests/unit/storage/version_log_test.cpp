@@ -49,11 +49,11 @@ bool trim(PartitionFixture& fixture, std::int64_t before_s, std::size_t rows_max
   return done.get_future().get().value();
 }
 
-/// Ends what begins so.
+/// Documents that begin with "expired" expired long ago.
 class ExpiredVersions final : public TimeToLive {
  public:
   std::optional<std::int64_t> expires_s(const DocumentView& document) const override {
-    if (document.body.starts_with("{\"ended\"")) return 1;
+    if (document.body.starts_with("{\"expired\"")) return 1;
     return std::nullopt;
   }
   std::int64_t identity() const override { return 1; }
@@ -132,18 +132,18 @@ TEST_CASE("a purged document is a removed one") {
   CHECK(check_partition(fixture.partition(), false).value().sound());
 }
 
-TEST_CASE("the end of a document's time is marked, whether it is removed or created again") {
+TEST_CASE("an expiration is marked, whether the document is removed or created again") {
   PartitionFixture fixture;
   fixture.partition().set_keeps_versions(true);
   fixture.partition().set_time_to_live(std::make_shared<ExpiredVersions>());
-  const auto removed_one = fixture.put("p:a", R"({"ended":1})").value();
-  REQUIRE(fixture.put("p:b", R"({"ended":2})"));
+  const auto removed_one = fixture.put("p:a", R"({"expired":1})").value();
+  REQUIRE(fixture.put("p:b", R"({"expired":2})"));
   REQUIRE(fixture.put("p:a", "{}", removed_one.revision, true));
   REQUIRE(fixture.put("p:b", R"({"again":1})"));
-  CHECK(versions_of(fixture) == std::vector<Version>{{1, created, 0, "p:a", R"({"ended":1})"},
-                                                     {2, created, 0, "p:b", R"({"ended":2})"},
-                                                     {3, expired, 1, "p:a", R"({"ended":1})"},
-                                                     {4, expired, 2, "p:b", R"({"ended":2})"},
+  CHECK(versions_of(fixture) == std::vector<Version>{{1, created, 0, "p:a", R"({"expired":1})"},
+                                                     {2, created, 0, "p:b", R"({"expired":2})"},
+                                                     {3, expired, 1, "p:a", R"({"expired":1})"},
+                                                     {4, expired, 2, "p:b", R"({"expired":2})"},
                                                      {5, created, 0, "p:b", R"({"again":1})"}});
   fixture.partition().set_time_to_live(nullptr);
   CHECK(check_partition(fixture.partition(), true).value().sound());

@@ -1,9 +1,8 @@
-// Times to live. An item that has ended is deleted to everybody at once; when it leaves the disk is the server's own
-// affair.
+// Times to live. An expired item is deleted for every client at once. The server decides when it is removed from the disk.
 //
-// The server counts whole seconds by its own clock, so the moment at which an item ends is not known: calls are made
-// when an item surely lives or surely has ended. Either its time is longer than any sequence of calls, or the next call
-// that could tell waits (driver/session.mjs).
+// The server counts whole seconds by its own clock, so the moment at which an item expires is not known: calls are made
+// when an item surely lives or has surely expired. Either its time is longer than any sequence of calls, or the next call
+// whose reply could depend on it waits (driver/session.mjs).
 import { badRequest } from './reply.mjs';
 
 const LONG_S = 600;
@@ -30,8 +29,8 @@ function lifetimeOf({ ttl }, { defaultTtl }) {
   return seconds === -1 ? Infinity : seconds;
 }
 
-/// [[id, the time in milliseconds at which it has surely ended]…] of the living that end soon.
-function endings(database) {
+/// [[id, the time in milliseconds at which it has surely expired]…] of the living items that expire soon.
+function expirations(database) {
   if (database.container?.defaultTtl === undefined) return [];
   return [...database.documents.values()]
     .map(({ id, tree, writtenAt }) => ({ id, writtenAt, winner: tree.winner() }))
@@ -43,10 +42,9 @@ function endings(database) {
 }
 
 /// When it is known again what lives; 0: it is.
-export const settledAt = (database) => Math.max(0, ...endings(database).map(([, end]) => end));
-export const endsSoon = (database) => endings(database).map(([id]) => id);
+export const settledAt = (database) => Math.max(0, ...expirations(database).map(([, expiredAt]) => expiredAt));
 
-/// What has surely ended is deleted.
-export function endItems(database, now) {
-  for (const [id, end] of endings(database)) if (end <= now) database.end(id);
+/// Deletes the items that have surely expired.
+export function expireItems(database, now) {
+  for (const [id, expiredAt] of expirations(database)) if (expiredAt <= now) database.expire(id);
 }

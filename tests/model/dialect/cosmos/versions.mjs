@@ -10,7 +10,7 @@ import { badRequest } from './reply.mjs';
 const aTime = new Accepted((value) => Number.isInteger(value) || 'expected a time');
 const aNumber = new Accepted((value) => Number.isInteger(value) || 'expected a number');
 
-/// A position of the feed; that of the end of a time to live is the server's affair.
+/// A position of the feed. The server alone decides the position of an expiration.
 const positionOf = (database, version) =>
   version.expires ? aNumber : new Sequence(database, version.sequence, 'local');
 
@@ -32,20 +32,20 @@ function rowOf(database, version) {
   return { current: {}, previous: item, metadata };
 }
 
-const isEnd = (row) => row.metadata?.timeToLiveExpired === true;
+const isExpiration = (row) => row.metadata?.timeToLiveExpired === true;
 const etagOfRow = (row) => row.previous?._etag ?? row.current?._etag;
 
-/// The end of a time to live is in the feed where the server noticed it: before a later version, if one was written.
+/// An expiration is in the feed where the server noticed it: before a later version, if one was written.
 function judge(database, start, versions, since, rows, compare) {
   const wrong = compare(
     versions.filter(({ expires }) => !expires).map((version) => rowOf(database, version)),
-    rows.filter((row) => !isEnd(row)),
+    rows.filter((row) => !isExpiration(row)),
   );
   if (wrong) return wrong;
-  const ended = database.versions.filter(({ id, expires }) => expires && id.startsWith(start));
-  const unknown = rows.find((row) => isEnd(row) && !ended.some(({ leaf }) => `"${leaf.rev}"` === etagOfRow(row)));
+  const expired = database.versions.filter(({ id, expires }) => expires && id.startsWith(start));
+  const unknown = rows.find((row) => isExpiration(row) && !expired.some(({ leaf }) => `"${leaf.rev}"` === etagOfRow(row)));
   if (unknown) return `${JSON.stringify(unknown)} should not be here`;
-  for (const id of new Set(ended.map((version) => version.id))) {
+  for (const id of new Set(expired.map((version) => version.id))) {
     const differs = judgeItem(database, id, versions, since, rows, compare);
     if (differs) return `the versions of ${id}: ${differs}`;
   }
@@ -58,7 +58,7 @@ function judgeItem(database, id, versions, since, rows, compare) {
   const seen = rows.filter((row) => etags.includes(etagOfRow(row)));
   for (const version of all.filter((one) => one.expires || versions.includes(one))) {
     const isNext =
-      seen.length > 0 && isEnd(seen[0]) === version.expires && etagOfRow(seen[0]) === `"${version.leaf.rev}"`;
+      seen.length > 0 && isExpiration(seen[0]) === version.expires && etagOfRow(seen[0]) === `"${version.leaf.rev}"`;
     // The server may not have noticed the last one yet, or may have noticed it before the feed's start.
     const mayMiss = version.expires && (version === all.at(-1) || version.sequence <= since);
     if (!isNext && mayMiss) continue;
@@ -78,10 +78,10 @@ export function listVersions({ request, database }) {
   const versions = database.versions.filter(({ id, sequence }) => id.startsWith(start) && sequence > since);
   if (versions.length > size) throw new Error('a page of versions that is not the last');
   const certain = versions.filter(({ expires }) => !expires);
-  const mayEnd = database.versions.some(({ expires }) => expires);
+  const mayExpire = database.versions.some(({ expires }) => expires);
   const newest = Math.max(since, ...certain.map(({ sequence }) => sequence));
   const etag = new SequenceWithin(database, newest, newestPosition(database, newest), 'position');
-  if (certain.length === 0 && !mayEnd) return new Reply(304, '', { etag });
+  if (certain.length === 0 && !mayExpire) return new Reply(304, '', { etag });
   const status = new Judged((value) =>
     value === 200 || (value === 304 && certain.length === 0) ? undefined : `expected versions, got ${value}`,
   );

@@ -1,5 +1,5 @@
 // Requests of the Cosmos DB API with every kind of fault: the answer is an error of the right kind in its dialect,
-// reads go on, the same request succeeds afterwards, and the files are in order, also after a restart.
+// reads continue, the same request succeeds afterwards, and the files are in order, also after a restart.
 #include <algorithm>
 #include <iterator>
 

@@ -187,7 +187,7 @@ TEST_CASE("a reader that has missed deletions whose tombstones were dropped is t
   CHECK(ids(couch.get("/db/_changes?since=5")) == "e");  // after the deletion
 }
 
-TEST_CASE("a reader that began at 0 goes on by pages although tombstones are dropped, until it would miss one") {
+TEST_CASE("a reader that began at 0 continues by pages although tombstones are dropped, until it would miss one") {
   CouchApiFixture couch;
   make_edited(couch);
   const std::string rev = text(couch.get("/db/a").json(), "_rev");
@@ -418,7 +418,7 @@ TEST_CASE("an eventsource feed sends data and id lines") {
   CHECK(got.body.ends_with("\n\n"));
 }
 
-TEST_CASE("an eventsource feed goes on from Last-Event-ID") {
+TEST_CASE("an eventsource feed resumes from Last-Event-ID") {
   CouchApiFixture couch;
   make_edited(couch);
   const auto seq = text(couch.get("/db/_changes?limit=3").json(), "last_seq");

@@ -1,5 +1,5 @@
 // Every kind of request, with every kind of fault, at every storage call it makes: the answer is an error of the right
-// kind, reads go on, the same request succeeds afterwards, and the files are in order, also after a restart.
+// kind, reads continue, the same request succeeds afterwards, and the files are in order, also after a restart.
 #include <algorithm>
 #include <iterator>
 #include <limits>

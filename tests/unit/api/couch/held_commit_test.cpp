@@ -86,7 +86,7 @@ struct Subject {
     commits.wait_until_held();
     REQUIRE(couch.put("/db/" + written, R"({"n":1})").status == 201);
   }
-  /// A request that comes while the commit is held, which then goes on.
+  /// A request that comes while the commit is held, which then continues.
   Received send(std::string_view method, std::string_view target, std::string_view body = "", int code = 0) {
     std::jthread releaser([&] {
       std::this_thread::sleep_for(milliseconds(50));

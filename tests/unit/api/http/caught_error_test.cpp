@@ -32,6 +32,6 @@ TEST_CASE("a page that cannot be read is answered with its own error") {
   CHECK(error.reason == "page 7");
 }
 
-TEST_CASE("any other exception of a request goes on to the connection") {
+TEST_CASE("any other exception of a request reaches the connection") {
   CHECK_THROWS_AS(error_after(std::runtime_error("other")), std::runtime_error);
 }

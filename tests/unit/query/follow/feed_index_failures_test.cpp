@@ -57,7 +57,7 @@ TEST_CASE("a function that failed is tried again soon when documents have change
   CHECK(std::chrono::steady_clock::now() - before < patiently(std::chrono::seconds(4)));
 }
 
-TEST_CASE("an index whose function fails tells its queries, and the others go on") {
+TEST_CASE("an index whose function fails tells its queries, and the others follow the feed") {
   Lists lists;
   {
     const std::lock_guard lock(orders().mutex);
@@ -82,7 +82,7 @@ TEST_CASE("an index whose function fails tells its queries, and the others go on
   CHECK(Lists::soon([&] { return lists.wait(lists.view("d", "bad").index).has_value(); }));
 }
 
-TEST_CASE("an index whose disk was full is updated as soon as somebody asks") {
+TEST_CASE("an index whose disk was full is updated by the next query") {
   Lists lists;
   lists.put("_design/d", R"({"lists":{"all":"x"}})");
   lists.current_rows("d", "all");
@@ -101,7 +101,7 @@ TEST_CASE("an index whose disk was full is updated as soon as somebody asks") {
   CHECK(lists.current_rows("d", "all").size() == 2);
 }
 
-TEST_CASE("an index that could not be opened is opened as soon as somebody asks") {
+TEST_CASE("an index that could not be opened is opened by the next query") {
   Lists lists;
   {
     const std::lock_guard lock(orders().mutex);

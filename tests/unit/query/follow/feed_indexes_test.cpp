@@ -128,7 +128,7 @@ TEST_CASE("an index that follows the feed has documents that have expired until 
   CHECK(ids_in(lists.current_rows("d", "all")) == IdList{"_design/d", "a", "c"});
 }
 
-TEST_CASE("an index goes on where it was after a restart, and catches up by itself") {
+TEST_CASE("an index resumes where it was after a restart, and catches up by itself") {
   Lists lists;
   lists.put("_design/d", R"({"lists":{"all":"x"}})");
   for (int i = 0; i < 50; ++i) lists.put("a" + std::to_string(i), "{}");
@@ -214,7 +214,7 @@ TEST_CASE("one index that takes long does not hold up another, nor the end of th
   CHECK(lists.current_rows("d", "slow").size() == 2);
 }
 
-TEST_CASE("an index that is opened while its database goes lets no other go on") {
+TEST_CASE("an index that is opened while its database is deleted lets no other continue") {
   Lists lists;
   lists.put("_design/d", R"({"lists":{"all":"x"}})");
   lists.put("a", "{}");

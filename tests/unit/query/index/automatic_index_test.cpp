@@ -426,7 +426,7 @@ TEST_CASE("strings that differ only after their first 256 bytes are in order all
         R"(["p:1"])");
 }
 
-TEST_CASE("pages in the order of an automatic index go on in it when a value comes that has no place there") {
+TEST_CASE("pages in the order of an automatic index stay in it when a value is written that it cannot hold") {
   const bool down = GENERATE(false, true);
   const std::string long_text = "\"" + std::string(600, 'x') + "\"";
   const int kind = GENERATE(0, 1, 2);

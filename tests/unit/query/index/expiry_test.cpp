@@ -119,7 +119,7 @@ TEST_CASE("without documents that expire, requests do not wait") {
   CHECK(statistics(*database).document_count == 1);
 }
 
-TEST_CASE("the parts of a partition that was split know when their documents end") {
+TEST_CASE("the parts of a partition that was split know when their documents expire") {
   ActiveTasks tasks;
   EngineFixture fixture(DatabaseServices::factory(&tasks, octavo::tests::read_definition));
   const auto database = fixture.create("notes", {.partitioned = true, .definition = std::string(end_if_they_say)});

@@ -114,7 +114,7 @@ TEST_CASE("beside an automatic index a local one has the document that makes its
   check_index_rows(*database);
 }
 
-TEST_CASE("a query that began before a split goes on by its local or automatic index") {
+TEST_CASE("a query that began before a split continues by its local or automatic index") {
   octavo::tests::SqlFixture fixture(partitioning::CreateDatabaseOptions{.partitioned = true, .auto_index = true});
   fixture.put("_design/by-n", index_of_n);
   std::vector<std::int64_t> all;

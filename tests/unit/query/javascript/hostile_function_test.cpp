@@ -106,7 +106,7 @@ TEST_CASE("an endless loop ends at the time limit") {
   CHECK(outcome.took < patiently(3s));
 }
 
-TEST_CASE("a call ends soon when it is not needed any more, and others go on") {
+TEST_CASE("a call ends soon when it is no longer needed, and others continue") {
   std::atomic<bool> stopping{false};
   std::optional<Error> ended;
   std::optional<Error> refused;

@@ -1,4 +1,4 @@
-// Pages of a _find go on when an index that they were read by is deleted.
+// Pages of a _find continue when an index that they were read by is deleted.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -84,7 +84,7 @@ Ids in_one_page(FindFixture& fixture, json::object request) {
 
 }  // namespace
 
-TEST_CASE("pages of a _find go on when its index is deleted, and return each document once and in order") {
+TEST_CASE("pages of a _find continue when its index is deleted, and return each document once and in order") {
   IndexedNumbers numbers;
   const std::string text = GENERATE(as<std::string>{}, R"({"selector":{"a":2}})", R"({"selector":{"n":{"$gte":90}}})",
                                     R"({"selector":{"n":{"$gt":20}},"sort":["n"]})",
@@ -109,7 +109,7 @@ TEST_CASE("pages of a _find go on when its index is deleted, and return each doc
   CHECK(found == expected);
 }
 
-TEST_CASE("pages of an $or go on when the index of a side is deleted, and return each document once") {
+TEST_CASE("pages of an $or continue when the index of a side is deleted, and return each document once") {
   IndexedNumbers numbers;
   const json::object request =
       find_request_from(GENERATE(as<std::string>{}, R"({"selector":{"$or":[{"a":1},{"b":3}]}})",
@@ -127,7 +127,7 @@ TEST_CASE("pages of an $or go on when the index of a side is deleted, and return
   CHECK(found == expected);
 }
 
-TEST_CASE("pages of a _find go on however many indexes come and go between them") {
+TEST_CASE("pages of a _find continue however many indexes come and go between them") {
   IndexedNumbers numbers(300);
   std::mt19937 random(5);
   for (int round = 0; round < 30; ++round) {

@@ -261,7 +261,7 @@ TEST_CASE("an index that has the fields of the results spares no document if the
   CHECK(setting.plan(R"({"selector":{"a":1},"fields":["a"]})")->plans[0].most < whole->plans[0].most);
 }
 
-TEST_CASE("a side of a union goes on by the index that its bookmark names, those after it as they like") {
+TEST_CASE("a side of a union continues by the index that its bookmark names, the sides after it by any") {
   Setting setting;
   for (const std::string name : {"a", "b", "c"}) setting.add(name, R"({"fields":[")" + name + R"("]})");
   setting.statistics.rows = {{"a", {10, false}}, {"b", {11, false}}};

@@ -20,7 +20,7 @@ namespace {
 using Ids = std::vector<std::string>;
 using Fixture = SearchIndexFixture;
 
-TEST_CASE("an index that is closed and opened again goes on where it was") {
+TEST_CASE("an index that is closed and opened again resumes where it was") {
   Fixture shop;
   put_products(shop);
   shop.reopen();
@@ -197,7 +197,7 @@ class FailingDisk : public storage::FaultInjector {
   std::atomic<int> code{0};
 };
 
-TEST_CASE("a full disk is an error, and the index goes on as soon as there is space") {
+TEST_CASE("a full disk is an error, and the index resumes as soon as there is space") {
   FailingDisk disk;
   Fixture shop;
   shop.faults = &disk;
@@ -252,7 +252,7 @@ TEST_CASE("an index that lost changes with its files does not claim to have them
 }
 
 // Lucene++ knows no std::bad_alloc: it stays as it was when one passed, and would wait for itself.
-TEST_CASE("an index goes on after a shortage of memory anywhere in it") {
+TEST_CASE("an index resumes after a shortage of memory anywhere in it") {
   constexpr std::size_t rounds = 25;  // a file each: enough for a merge
   using At = storage::StorageCall;
   std::size_t calls = 0;

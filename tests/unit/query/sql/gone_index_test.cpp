@@ -1,4 +1,4 @@
-// Pages that an index began go on when the index is gone.
+// Pages that an index began continue when the index is gone.
 #include "query/walk/gone_index.h"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class PolicyItems : public SqlFixture {
 
 }  // namespace
 
-TEST_CASE("pages go on in the direction in which the index was read, which ORDER BY need not have") {
+TEST_CASE("pages continue in the direction in which the index was read, which ORDER BY need not have") {
   PolicyItems items;
   const std::string query = GENERATE(as<std::string>{}, "SELECT VALUE c.n FROM c WHERE c.same = 7 ORDER BY c.same DESC",
                                      "SELECT VALUE c.n FROM c WHERE c.same = 7 ORDER BY c.same",
@@ -81,7 +81,7 @@ TEST_CASE("pages go on in the direction in which the index was read, which ORDER
   CHECK(items.by_index);
 }
 
-TEST_CASE("pages by a composite index go on when it is gone, in its order") {
+TEST_CASE("pages by a composite index continue when it is gone, in its order") {
   PolicyItems items(GENERATE(1U, 3U));
   const std::string query = GENERATE(as<std::string>{}, "SELECT VALUE c.n FROM c ORDER BY c.few, c.n DESC",
                                      "SELECT VALUE c.n FROM c ORDER BY c.few DESC, c.n",
@@ -92,7 +92,7 @@ TEST_CASE("pages by a composite index go on when it is gone, in its order") {
   CHECK(items.by_index);
 }
 
-TEST_CASE("pages of a query without an order go on when the index is gone, and return each row once") {
+TEST_CASE("pages of a query without an order continue when the index is gone, and return each row once") {
   const std::uint32_t q = GENERATE(1U, 3U);
   const int kept = GENERATE(1, 4, 7);
   const std::string condition =
@@ -113,7 +113,7 @@ TEST_CASE("pages of a query without an order go on when the index is gone, and r
   CHECK(items.by_index);
 }
 
-TEST_CASE("pages of SQL by a JSON index go on when it is deleted") {
+TEST_CASE("pages of SQL by a JSON index continue when it is deleted") {
   SqlFixture db;
   for (int i = 0; i < 60; ++i) {
     const std::string few = std::to_string(i % 4);
@@ -154,7 +154,7 @@ TEST_CASE("pages of SQL by a JSON index go on when it is deleted") {
   CHECK(pages > 3);
 }
 
-TEST_CASE("a union one side of which is read by ids goes on when the index of another side is gone") {
+TEST_CASE("a union one side of which is read by ids continues when the index of another side is gone") {
   PolicyItems items;
   const std::string query = "SELECT VALUE c.n FROM c WHERE c._id < 'p1' OR c.same = 1";
   auto expected = PolicyItems::rows_of(items.ask(query));

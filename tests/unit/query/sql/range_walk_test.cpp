@@ -124,7 +124,7 @@ TEST_CASE("an order, a group or DISTINCT needs all physical partitions at once")
   }
 }
 
-TEST_CASE("a continuation says in which physical partition it goes on") {
+TEST_CASE("a continuation names the physical partition in which the query continues") {
   FourRanges db;
   sql::SqlOptions options;
   options.page_items_max = 3;

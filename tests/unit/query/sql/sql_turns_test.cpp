@@ -328,7 +328,7 @@ TEST_CASE("a query that may be left for a sort returns each row once and in orde
   CHECK(left_later > 5);
 }
 
-TEST_CASE("a walk by ids is left for a sort, and gone on with on the next page") {
+TEST_CASE("a walk by ids is left for a sort, and resumed on the next page") {
   OrderedItems items(IndexedBy::automatic, 3'000);
   const bool down = GENERATE(false, true);
   std::vector<std::string> expected;
@@ -426,7 +426,7 @@ TEST_CASE("a sort that does not fit into memory leaves the query to the walk") {
   CHECK(walks > 20);
 }
 
-TEST_CASE("a query with an order may be ended by its charge wherever it is, and goes on") {
+TEST_CASE("a page with an order may be ended by its charge anywhere, and the next one continues") {
   OrderedItems items(IndexedBy::automatic, 2'500);
   std::size_t stopped = 0;
   std::size_t stopped_sorts = 0;
@@ -468,7 +468,7 @@ TEST_CASE("a query with an order may be ended by its charge wherever it is, and 
   CHECK(stopped_sorts > 0);
 }
 
-TEST_CASE("pages of a query that was left for a sort go on across a split") {
+TEST_CASE("pages of a query that was left for a sort continue across a split") {
   OrderedItems items(IndexedBy::automatic, 2'000);
   const std::function<bool()> never = [] { return false; };
   for (const bool down : {false, true}) {

@@ -138,7 +138,7 @@ TEST_CASE("plans without an order return each item once, in pages of any size") 
   CHECK(continued > 0);
 }
 
-TEST_CASE("plans that take turns go on when their charge has ended a page") {
+TEST_CASE("plans that take turns continue when their charge has ended a page") {
   UnorderedItems items(GENERATE(1, 3));
   const auto query =
       parse_sql("SELECT VALUE c._id FROM c WHERE c.rare >= 1 AND c.rank >= " + std::to_string(tens_of_items - 25) +
@@ -171,7 +171,7 @@ TEST_CASE("plans that take turns go on when their charge has ended a page") {
   CHECK(stopped_in_turns > 0);
 }
 
-TEST_CASE("pages by plans that take turns go on across a split") {
+TEST_CASE("pages by plans that take turns continue across a split") {
   UnorderedItems items(GENERATE(1, 3));
   const std::function<bool()> never = [] { return false; };
   std::size_t pages = 0;

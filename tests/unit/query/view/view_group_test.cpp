@@ -358,7 +358,7 @@ TEST_CASE("a batch whose commit fails leaves the old state, and can be given aga
   CHECK(!fixture.problem());
 }
 
-TEST_CASE("a group goes on at its checkpoint; one of another past starts from the beginning") {
+TEST_CASE("a group resumes at its checkpoint; one of another past starts from the beginning") {
   GroupFixture fixture(definition_of({tags_view}));
   fixture.put("a", R"({"tags":["x"],"n":1})");
   fixture.start(fixture.sequence);

@@ -56,13 +56,13 @@ bool names(const std::vector<std::string>& problems, std::string_view text) {
                              [&](const std::string& problem) { return problem.find(text) != std::string::npos; });
 }
 
-/// Documents with the mark "ended" expired long ago.
-class MarkedEnded final : public TimeToLive {
+/// Documents with the mark "expired" expired long ago.
+class MarkedExpired final : public TimeToLive {
  public:
   std::optional<std::int64_t> expires_s(const DocumentView& document) const override {
     if (!document.body.starts_with('{')) throw std::logic_error("not a JSON object");
-    return document.body.find(R"("mark":"ended")") == std::string_view::npos ? std::nullopt
-                                                                             : std::optional<std::int64_t>(1);
+    return document.body.find(R"("mark":"expired")") == std::string_view::npos ? std::nullopt
+                                                                               : std::optional<std::int64_t>(1);
   }
   std::int64_t identity() const override { return 9; }
 };
@@ -100,7 +100,7 @@ TEST_CASE("without compression bodies are stored as they are, and packed ones st
   PartitionFixture fixture;
   const std::string body = large_body("plain");
   auto plain = PartitionFixture::make("p:plain", body);
-  plain.packed = "";  // somebody has found out that it is not worth it
+  plain.packed = "";  // a writer has found that packing does not pay
   REQUIRE(fixture.write({plain}).front());
   REQUIRE(fixture.put("p:packed", body));
   PhysicalPartition::Options options;
@@ -194,21 +194,21 @@ TEST_CASE("a replaced revision with a packed body can be read") {
 
 TEST_CASE("a time to live reads packed bodies") {
   PartitionFixture fixture;
-  REQUIRE(fixture.put("p:ended", large_body("ended")));
+  REQUIRE(fixture.put("p:expired", large_body("expired")));
   REQUIRE(fixture.put("p:lives", large_body("lives")));
-  fixture.partition().set_time_to_live(std::make_shared<MarkedEnded>());
+  fixture.partition().set_time_to_live(std::make_shared<MarkedExpired>());
   {
     const Snapshot snapshot = fixture.snapshot();
-    CHECK(snapshot.find("p:ended").value()->deleted);
-    CHECK(snapshot.find("p:ended").value()->body == "{}");
-    CHECK(snapshot.find_record("p:ended").value()->deleted);
-    CHECK_FALSE(snapshot.find_stored_record("p:ended").value()->deleted);
+    CHECK(snapshot.find("p:expired").value()->deleted);
+    CHECK(snapshot.find("p:expired").value()->body == "{}");
+    CHECK(snapshot.find_record("p:expired").value()->deleted);
+    CHECK_FALSE(snapshot.find_stored_record("p:expired").value()->deleted);
     CHECK(snapshot.find("p:lives").value()->body == large_body("lives"));
     auto cursor = snapshot.documents();
-    CHECK(cursor.seek("p:ended")->deleted);
+    CHECK(cursor.seek("p:expired")->deleted);
     CHECK(cursor.next()->body == large_body("lives"));
     auto records = snapshot.records();
-    CHECK(records.seek("p:ended")->deleted);
+    CHECK(records.seek("p:expired")->deleted);
     CHECK_FALSE(records.next()->deleted);
   }
   for (bool more = true; more;) {
@@ -218,10 +218,10 @@ TEST_CASE("a time to live reads packed bodies") {
   }
   const auto expired = fixture.snapshot().expired_documents(10).value();
   REQUIRE(expired.documents.size() == 1);
-  CHECK(expired.documents.front().id == "p:ended");
-  // Made anew, as it had expired.
-  CHECK(fixture.put("p:ended", large_body("again")).value().created);
-  const MarkedEnded rule;
+  CHECK(expired.documents.front().id == "p:expired");
+  // Created again, as it had expired.
+  CHECK(fixture.put("p:expired", large_body("again")).value().created);
+  const MarkedExpired rule;
   CHECK(fixture.is_sound(true, &rule));
 }
 
@@ -273,7 +273,7 @@ TEST_CASE("a damaged body is an error of those who read it alone") {
     CHECK(count == 3);
   }
   CHECK(names(problems_of(fixture), "documents 'p:b'"));
-  // Nobody reads the body for this.
+  // This does not read the body.
   REQUIRE(fixture.put("p:b", "{}", b.revision, true));
   CHECK(fixture.is_sound());
 }

@@ -115,7 +115,7 @@ TEST_CASE("a compaction during which any one call fails loses no write, and the 
   }
 }
 
-TEST_CASE("a compaction whose copy finds the map full goes on in a larger one") {
+TEST_CASE("a compaction whose copy finds the map full continues in a larger one") {
   // The first commit creates the trees, in an empty map.
   for (std::size_t k = 2;; ++k) {
     CAPTURE(k);
@@ -142,7 +142,7 @@ TEST_CASE("a compaction on a full disk fails, leaves no draft, and the store is 
   subject.check_rows();
 }
 
-TEST_CASE("while the name of a compacted file is not on the disk no write succeeds, and reads go on") {
+TEST_CASE("while the name of a compacted file is not on the disk no write succeeds, and reads continue") {
   for (const auto durability : {config::Durability::commit, config::Durability::relaxed}) {
     // The last sync of a compaction is that of the folder.
     std::size_t syncs = 0;

@@ -1,4 +1,4 @@
-// Faults of the disk and of LMDB, as Store meets and mends them.
+// Faults of the disk and of LMDB, and how Store recovers from them.
 #include <fstream>
 #include <new>
 #include <sys/resource.h>
@@ -95,7 +95,7 @@ TEST_CASE("a commit that finds the map full is run again in a larger one") {
   CHECK(subject.get("row") == "new");
 }
 
-TEST_CASE("on a full disk writes fail, reads go on, and writes succeed when there is space again") {
+TEST_CASE("on a full disk writes fail, reads continue, and writes succeed when there is space again") {
   for (const auto durability : both_durabilities) {
     FailingStore subject(durability);
     subject.faults.plan({.code = ENOSPC, .calls = {Call::commit, Call::sync}, .lasting = true});

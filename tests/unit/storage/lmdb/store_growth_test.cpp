@@ -53,7 +53,7 @@ std::uint64_t capacity_bytes_of(Store& store) {
 
 }  // namespace
 
-TEST_CASE("two readers that enter two growing stores in opposite order do not stop anybody for ever") {
+TEST_CASE("two readers that enter two growing stores in opposite order do not block each other forever") {
   TemporaryFolder folder;
   Store one(growing_options(folder, "one"));
   Store two(growing_options(folder, "two"));

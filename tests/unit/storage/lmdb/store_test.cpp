@@ -85,7 +85,7 @@ TEST_CASE("an error from the body leaves nothing behind") {
   CHECK(get(store, "k") == "(none)");
 }
 
-TEST_CASE("the map grows online, far beyond its first size, without an error for anyone") {
+TEST_CASE("the map grows online, far beyond its first size, without an error for any reader or writer") {
   TemporaryFolder folder;
   Store store(options_in(folder, 1 << 16));
   REQUIRE(store.create());

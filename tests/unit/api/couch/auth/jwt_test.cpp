@@ -37,7 +37,7 @@ Error error_of(const Expected<JwtIdentity>& result) {
 const std::string rfc_payload =
     "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ";
 constexpr std::int64_t rfc_now = 1'300'000'000;
-// A signature that holds lets the check go on to the missing `sub`.
+// With a valid signature the check reaches the missing `sub`.
 const Error valid_but_nameless{ErrorCode::unauthorized, "Token missing sub claim.", ""};
 
 const std::string rfc_rsa_key = R"(-----BEGIN PUBLIC KEY-----

@@ -1,5 +1,5 @@
-// Items whose time to live ends. All of them are written one after the other, by calls whose replies cannot depend on
-// which of them have ended; then calls that tell, before the first of which the driver waits.
+// Items that expire. All of them are written one after the other, by calls whose replies cannot depend on
+// which of them have expired. Then follow calls whose replies do; the driver waits before the first of these.
 import { documentIdOf, itemIdOf, keyOfDocument } from '../dialect/cosmos/item.mjs';
 import { cosmos, whereOf } from './containers.mjs';
 import * as items from './items.mjs';
@@ -10,8 +10,8 @@ const LOOKS = 16;
 const TURNS = 12;
 const LETTER = 'e';
 
-/// What tells: reads and writes of what has ended most of all.
-const TELLING = [
+/// Calls whose replies depend on it, mostly reads and writes of expired items.
+const LOOK_WEIGHTS = [
   [6, items.read],
   [5, items.create],
   [5, items.upsert],
@@ -26,14 +26,14 @@ const TELLING = [
 ];
 
 /// The rest of a plan: functions that make one call each, when its turn has come.
-export function endings(pools) {
+export function expirations(pools) {
   const { random } = pools;
   const written = new Set();
-  const begin = [() => introduce(pools), () => cosmos('GET', whereOf(pools, LETTER).docs)]; // waits for what is ending
+  const begin = [() => introduce(pools), () => cosmos('GET', whereOf(pools, LETTER).docs)]; // waits for expirations
   const writes = random.times(WRITES, () => () => write(pools, written));
   const looks = random.times(LOOKS, () => () => {
     pools.letter = LETTER;
-    const call = random.weighted(TELLING)(pools);
+    const call = random.weighted(LOOK_WEIGHTS)(pools);
     pools.letter = undefined;
     return call;
   });
@@ -41,12 +41,12 @@ export function endings(pools) {
   return [...begin, ...writes, ...looks.slice(0, 4), ...walk, ...looks.slice(4)];
 }
 
-/// Items of one key take unique values from each other: one that has ended, and two more, which come `first`.
+/// Items of one key take unique values from each other: one that has expired, and two more, which come `first`.
 function turn(pools, written, first) {
   const { random } = pools;
   const where = whereOf(pools, LETTER);
-  const hasEnded = (id) => where.database?.winner(id)?.deleted ?? true;
-  pools.contested ??= [...written].find(hasEnded) ?? [...written][0];
+  const hasExpired = (id) => where.database?.winner(id)?.deleted ?? true;
+  pools.contested ??= [...written].find(hasExpired) ?? [...written][0];
   const key = keyOfDocument(pools.contested, where.container);
   const at = { key, id: random.pick(first ? ['x', 'y'] : [itemIdOf(pools.contested), 'x', 'y']) };
   if (random.chance(0.25)) return cosmos('DELETE', items.target(where, at.id), undefined, items.keyHeader(key));
@@ -58,7 +58,7 @@ function turn(pools, written, first) {
   return cosmos('POST', where.docs, body, { ...items.keyHeader(key), 'x-ms-documentdb-is-upsert': 'true' });
 }
 
-/// A container that has no times to live yet gets them: what said before that it lives for a second ends.
+/// A container that has no times to live yet gets them: items that were written with a time to live of a second expire.
 function introduce(pools) {
   const { path, container } = whereOf(pools, LETTER);
   if (container.shown === undefined || container.defaultTtl !== undefined) return cosmos('GET', path);
@@ -66,7 +66,7 @@ function introduce(pools) {
 }
 
 /// A body that lives for a second, with values of its own where they must be unique.
-function endingBody(pools, where, at, n) {
+function expiringBody(pools, where, at, n) {
   const { defaultTtl } = where.container;
   const { ttl, ...body } = items.plainBody(pools, where, at);
   for (const [path] of where.container.uniqueKeys) items.putAt(body, path, `end-${n}`);
@@ -82,7 +82,7 @@ function write(pools, written) {
   for (let tries = 0; written.has(documentIdAt(at)) && tries < 20; ++tries) at = items.place(pools, where);
   if (written.has(documentIdAt(at))) at = { ...at, id: `end-${n}` };
   written.add(documentIdAt(at));
-  const body = endingBody(pools, where, at, n);
+  const body = expiringBody(pools, where, at, n);
   const isThere = items.winnerAt(where, at)?.deleted === false;
   const key = items.keyHeader(at.key);
   const call = random.weighted([
