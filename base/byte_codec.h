@@ -12,7 +12,7 @@ namespace octavo {
 /// Appends the primitives that record formats consist of. Fixed-size integers are little endian, except in keys.
 ///
 /// Format (primitives):
-///   u8, u16, u32, u48, u64     an integer of so many bits; little endian in records
+///   u8, u16, u32, u48, u64     an integer with this number of bits; little endian in records
 ///   u16be, u32be, u64be        the same, big endian: in keys, so that they sort by value
 ///   varint                     seven bits a byte, the lowest first; the top bit says that another byte follows
 ///   sized := size:varint bytes

@@ -300,7 +300,7 @@ Expected<void> Database::set_definition(std::string text) {
   const auto replaced = engine_.catalog().replace(changed);
   if (!replaced) {
     if (replaced.error().code == ErrorCode::not_found) return replaced;
-    // As above: use what a restart would find.
+    // A failed disk may have stored it: use what a restart would find.
     auto stored = engine_.catalog().find(record_.name);
     if (!stored || !*stored) return replaced;
     changed.definition = std::move((*stored)->definition);
@@ -322,7 +322,7 @@ Expected<void> Database::set_security(std::string json) {
   const auto written = engine_.catalog().set_fact_of(record_, "security", *next);
   if (!written) {
     if (written.error().code == ErrorCode::not_found) return written;
-    // As above.
+    // A failed disk may have stored it here, too.
     auto stored = engine_.catalog().fact("security", record_.name);
     if (!stored || !*stored) return written;
     *next = **std::move(stored);

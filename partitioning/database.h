@@ -114,7 +114,7 @@ class Database : public std::enable_shared_from_this<Database> {
   /// The partition id where the target is stored now.
   std::size_t locate(const DocumentTarget& target) const { return target.locate(partition_map()); }
   std::size_t locate_document(std::string_view document_id) const;
-  /// As above, in a map that the caller read earlier.
+  /// The same in a map that the caller read earlier.
   std::size_t locate_document(const PartitionMap& map, std::string_view document_id) const;
   std::size_t locate_partition_key(std::string_view partition_key) const;
   std::size_t locate_partition_key(const PartitionMap& map, std::string_view partition_key) const;
@@ -134,13 +134,13 @@ class Database : public std::enable_shared_from_this<Database> {
   /// without waiting for it. It ends early if the database is deleted, and for a partition that is split. May wait for
   /// the disk, to read the definitions of indexes. Errors: not_found, overloaded, those of the disk.
   Expected<void> compact();
-  /// As above, for all indexes that a design document defines.
+  /// Does the same for all indexes that a design document defines.
   Expected<void> compact_indexes(std::string_view design_document);
   /// Whether a compaction runs or waits.
   bool is_compacting() const;
   bool is_compacting(std::string_view design_document) const;
   Expected<std::uint64_t> purge_count() const;
-  /// Of all physical partitions together.
+  /// The sums and maxima over all physical partitions.
   Expected<HiddenDeletions> hidden_deletions() const;
   /// Tombstones were dropped, or may be from now on. Never taken back, as readers are told their floor then.
   void expect_dropped_tombstones() { may_lack_tombstones_.store(true, std::memory_order_relaxed); }
@@ -168,8 +168,8 @@ class Database : public std::enable_shared_from_this<Database> {
   /// this completes. See PhysicalPartition::run_transaction.
   Task<Expected<void>> run_transaction(DocumentTarget target, storage::PhysicalPartition::TransactionTask task,
                                        std::size_t bytes, bool admitted = false);
-  /// As above, for edits of several partition keys in one physical partition. Fails with partition_split if that was
-  /// split.
+  /// Does the same for edits of several partition keys in one physical partition. Fails with partition_split if that
+  /// was split.
   Task<Expected<void>> run_transaction_in(std::size_t partition_id, storage::PhysicalPartition::TransactionTask task,
                                           std::size_t bytes);
   /// Queues without waiting (`batch=ok`). Errors that occur at the commit are lost, as the client accepts; a write that
@@ -190,8 +190,9 @@ class Database : public std::enable_shared_from_this<Database> {
   /// Every acknowledged write has its sequence at or below this. The watermark may be lower while a physical partition
   /// still commits; readers that must not miss an acknowledged write wait until the watermark reaches this.
   storage::Sequence committed_sequence() const { return sequences_->committed(); }
-  /// As above, for every write that a read started now sees: LMDB shows a commit while its last sync is still running.
-  /// An index that has reached this sequence never returns less than an earlier read of a document.
+  /// Every write that a read started now sees has its sequence at or below this: LMDB shows a commit while its last
+  /// sync is still running. An index that has reached this sequence never returns less than an earlier read of a
+  /// document.
   Expected<storage::Sequence> visible_sequence() const;
   /// Format (sequence of a database):
   ///   sequence := number "-" instance tag ["." floor]        only if the floor is above the number
@@ -210,7 +211,7 @@ class Database : public std::enable_shared_from_this<Database> {
   /// snapshot is written to other files, or that data could survive a power loss that its source does not.
   Expected<void> make_durable();
 
-  /// Of the type that the engine's factory makes; null if the engine was opened without a factory.
+  /// What the engine's factory made for this database; null if the engine was opened without a factory.
   DatabaseExtension* extension() const { return extension_.get(); }
   /// Turns of functions that work on one logical partition, by partition key: see run_optimistically.
   Turns& turns() { return *turns_; }
@@ -240,7 +241,7 @@ class Database : public std::enable_shared_from_this<Database> {
   void publish(std::unique_ptr<const PartitionMap> map);
   std::shared_ptr<storage::WriteSuccessor> successor();
   std::vector<storage::CompactionQueue::Target> partition_targets();
-  /// Of the physical partitions, and of those indexes that are known without reading design documents.
+  /// The physical partitions, and those indexes that are known without reading design documents.
   std::vector<storage::CompactionQueue::Target> compaction_targets();
 
   // Writing

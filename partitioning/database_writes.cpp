@@ -230,7 +230,7 @@ Task<Expected<std::vector<std::vector<storage::Revision>>>> Database::purge(
       [&](PhysicalPartition::PurgeCompletion done) { scatter_purge(requests, done); });
 }
 
-// As scatter().
+// Splits the requests among the physical partitions, as scatter() does for writes.
 void Database::scatter_purge(std::vector<storage::PurgeRequest>& requests, PhysicalPartition::PurgeCompletion& done) {
   const PartitionMap& map = partition_map();
   auto gather = std::make_shared<PurgeGather>();

@@ -49,7 +49,7 @@ std::size_t indexer_count(std::size_t workers) {
 constexpr std::chrono::seconds janitor_interval{1};
 /// Databases whose files are looked at in one round of the janitor.
 constexpr std::size_t databases_considered_max = 200;
-/// After a commit, clients are expected to write again for so long.
+/// After a commit, clients are expected to write again within this time.
 constexpr std::uint64_t busy_ms = 1000;
 /// How exact the time of the last commit is: threads that commit do not contend for it.
 constexpr std::uint64_t commit_noted_ms = 100;
@@ -293,7 +293,7 @@ Expected<void> Engine::delete_database(std::string_view name) {
   OCTAVO_TRY(const std::shared_ptr<Database> database, open_database(name));
   auto removed = catalog_->remove(name);
   if (!removed) {
-    // As with a creation, a failed disk may have stored it; so may an earlier attempt.
+    // A failed disk may have stored the removal, as it may store a creation; so may an earlier attempt.
     const auto stored = catalog_->find(name);
     if (!stored || *stored) return removed;
     if (removed.error().code == ErrorCode::not_found) removed = {};

@@ -47,7 +47,7 @@ inline constexpr std::size_t defined_name_bytes_max = 500;  // limit of the cata
 
 /// Workers of an engine with these settings: as configured, or one per processor that may be used.
 std::size_t worker_count(const config::Settings& settings);
-/// Threads of an engine with so many workers that may run users' functions. Each has a JavaScript heap of its own.
+/// The number of threads that may run users' functions. Each has a JavaScript heap of its own.
 std::size_t function_threads(std::size_t workers);
 
 using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Database&)>;
@@ -104,7 +104,7 @@ class Engine {
     auto open = [this, key = std::string(name)] { return open_database(key); };
     co_return co_await run_on([this](auto task) { boost::asio::post(openers_, std::move(task)); }, std::move(open));
   }
-  /// As open_database, for callers that treat all errors alike: nullptr.
+  /// Does the same as open_database, for callers that treat all errors alike: returns nullptr.
   std::shared_ptr<Database> find_database(std::string_view name);
 
   /// The names of all databases, and those that are open.

@@ -62,7 +62,7 @@ Expected<std::optional<DocumentView>> OptimisticTransaction::find(std::string_vi
   return document;
 }
 
-// As the writer resolves it for an edit of the winner: a transaction does not edit other leaves.
+// Resolves the parent as the writer does for an edit of the winner: a transaction does not edit other leaves.
 Expected<std::optional<Revision>> OptimisticTransaction::resolve_parent(
     const DocumentWrite& write, const std::optional<DocumentView>& before) const {
   const bool live = before && !before->deleted;

@@ -65,7 +65,7 @@ class DocumentScan {
   /// Visits rows until the visitor or the budget ends the slice. Views of a row live until the visitor returns.
   Expected<ScanState> run(ScanBudget budget,
                           FunctionRef<Visit(const storage::DocumentView&, const storage::Snapshot&)> visit);
-  /// As run(), without opening the bodies.
+  /// Does the same as run(), without opening the bodies.
   Expected<ScanState> run_records(ScanBudget budget,
                                   FunctionRef<Visit(const storage::DocumentRecord&, const storage::Snapshot&)> visit);
 

@@ -31,7 +31,7 @@ class CompactionQueue {
     /// Removes what is no longer used. Blocks, but not for long once `stopped` is true.
     std::function<Expected<void>(const std::function<bool()>& stopped)> compact;
     std::function<std::uint64_t()> file_bytes;
-    /// As Store::density(). nullopt: the files are not open.
+    /// Returns what Store::density() returns. nullopt: the files are not open.
     std::function<std::optional<Density>()> density;
   };
   /// What to compact: a store, or the files of a search index.

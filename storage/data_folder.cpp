@@ -31,8 +31,8 @@ std::error_code last_error() {
   return {errno, std::generic_category()};
 }
 
-/// As io_error. If permissions are the reason, it also says who denies what to whom, and what to type: a new volume of
-/// a container often belongs to root.
+/// The result of io_error. If permissions are the reason, it also says who denies what to whom, and what to type: a new
+/// volume of a container often belongs to root.
 std::unexpected<Error> access_error(std::string_view action, const std::filesystem::path& path,
                                     const std::filesystem::path& data_folder, const std::error_code& error) {
   auto failure = io_error(action, path, error);

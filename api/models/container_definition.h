@@ -49,7 +49,7 @@ struct ContainerDefinition {
   bool has_system_key = false;                ///< its only path is system_key_path, and requests need not name a key
   std::optional<std::int64_t> default_ttl_s;  ///< -1: items never expire, except by their own ttl
   std::vector<std::vector<query::FieldPath>> unique_keys;
-  std::int64_t version_retention_min = 0;  ///< every version of an item is kept so long; 0: no log
+  std::int64_t version_retention_min = 0;  ///< how long every version of an item is kept; 0: no log
 
   query::sql::ComputedProperties::Ptr computed;  ///< null: none
 

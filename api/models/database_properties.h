@@ -12,8 +12,8 @@ namespace octavo::api {
 /// The query::DefinitionReader for databases of both APIs. Errors: corrupted.
 Expected<query::DatabaseProperties> read_definition(partitioning::Database& database);
 
-/// As above, but a container that shares its database's throughput has the throughput 0, and nothing waits for the
-/// disk.
+/// Returns the same, but a container that shares its database's throughput has the throughput 0, and nothing waits for
+/// the disk.
 Expected<query::DatabaseProperties> properties_of(const partitioning::Database& database);
 
 /// The definition of a database of the CouchDB API, from the properties that this API can set: time to live,

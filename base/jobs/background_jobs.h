@@ -124,7 +124,7 @@ class BackgroundJobs {
     until_memory_suffices([&] { boost::asio::post(pool_, run_of(job)); });
   }
 
-  /// As post, through another queue of the same pool.
+  /// Does the same as post, through another queue of the same pool.
   template <class Job>
   void post_to(WorkLane& lane, Job job) {
     until_memory_suffices([&] { lane.post(run_of(job)); });

@@ -60,19 +60,19 @@ class Workers {
   Task<std::invoke_result_t<Function&>> run_blocking(Function function) {
     co_return co_await run_on([this](auto task) { boost::asio::post(pool_, std::move(task)); }, std::move(function));
   }
-  /// As run_blocking, but after all tasks of run_blocking: for work that has run long already, or that comes in floods.
-  /// A task should end or pause after some 10 ms.
+  /// Like run_blocking, but runs after all tasks of run_blocking: for work that has run long already, or that comes in
+  /// floods. A task should end or pause after some 10 ms.
   template <class Function>
   Task<std::invoke_result_t<Function&>> run_patiently(Function function) {
     co_return co_await run_on([this](auto task) { patient_.post(std::move(task)); }, std::move(function));
   }
-  /// As run_patiently, for tasks that may run for seconds. Patient tasks do not wait for them: the two have queues of
+  /// Like run_patiently, for tasks that may run for seconds. Patient tasks do not wait for them: the two have queues of
   /// their own.
   template <class Function>
   Task<std::invoke_result_t<Function&>> run_long(Function function) {
     co_return co_await run_on([this](auto task) { long_tasks_.post(std::move(task)); }, std::move(function));
   }
-  /// As run_long, for users' functions: they may run for seconds, so one worker is always kept free of them (if
+  /// Like run_long, for users' functions: they may run for seconds, so one worker is always kept free of them (if
   /// there are two).
   template <class Function>
   Task<std::invoke_result_t<Function&>> run_function(Function function) {
@@ -81,7 +81,7 @@ class Workers {
 
   /// For tasks in the background.
   boost::asio::thread_pool& pool() { return pool_; }
-  /// Waits for the end of all tasks. No other thread may post any more.
+  /// Waits for the end of all tasks. Other threads may no longer post.
   void join() { pool_.join(); }
 
  private:

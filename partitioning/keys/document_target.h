@@ -25,7 +25,7 @@ class DocumentTarget {
 
   /// Empty: the target is a logical partition.
   std::string_view id() const { return id_; }
-  /// As storage::DocumentWrite::partition_key.
+  /// What storage::DocumentWrite::partition_key is for its document.
   std::string_view partition_key() const { return partition_key_; }
 
   /// The partition id in `map`. Hashes only if the key was not hashed yet, which means that the database had a single
@@ -34,7 +34,8 @@ class DocumentTarget {
 
   /// The same document; refers to `id`, a copy of its id. The text that this target refers to need not exist any more.
   DocumentTarget referring_to_id(std::string_view id) const;
-  /// The logical partition of the document, or this one; refers to `partition_key`, a copy of the key. As above.
+  /// The logical partition of the document, or this one; refers to `partition_key`, a copy of the key. The text
+  /// that this target refers to need not exist any more.
   DocumentTarget referring_to_key(std::string_view partition_key) const;
 
  private:

@@ -99,7 +99,7 @@ class FeedConsumer {
     static_cast<void>(purges);
     return false;
   }
-  /// As GlobalIndex::remove_purged.
+  /// See GlobalIndex::remove_purged.
   virtual Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t documents_max) = 0;
 };
 

@@ -67,7 +67,7 @@ class FeedIndexes {
   FeedIndexes(const FeedIndexes&) = delete;
   FeedIndexes& operator=(const FeedIndexes&) = delete;
 
-  // As in DatabaseExtension.
+  // These are called as DatabaseExtension describes.
   void design_documents_changed();
   void committed();
   void shut_down();

@@ -64,7 +64,7 @@ struct IndexDefinition {
   /// True if each string at the path that is not plain has one more entry (automatic_index.h), after all others.
   bool has_unplain_entries = false;
 
-  /// As in `GET /{db}/_index`: ddoc, name, type, partitioned, def.
+  /// The members of the reply to `GET /{db}/_index`: ddoc, name, type, partitioned, def.
   boost::json::object to_json() const;
   /// `{"fields":[…],"partial_filter_selector":{…}}`; the filter only if there is one.
   boost::json::object def_to_json() const;

@@ -22,7 +22,7 @@ std::optional<std::size_t> array_index(std::string_view name) {
   return index;
 }
 
-// Names of the same length are compared byte by byte, so many of these cost as much as passing one more member.
+// Names of the same length are compared byte by byte: this number of them costs as much as passing one more member.
 constexpr std::size_t key_bytes_per_member = 64;
 
 }  // namespace

@@ -33,7 +33,7 @@ bool all_plain(std::string_view text) {
   __m128i others = _mm_setzero_si128();
   const auto look = [&](const char* at) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    // As signed numbers, bytes beyond ASCII are below all ASCII bytes.
+    // Bytes beyond ASCII, read as signed numbers, are below all ASCII bytes.
     others = _mm_or_si128(others, _mm_cmplt_epi8(bytes, _mm_set1_epi8(' ')));
     others = _mm_or_si128(others, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\x7f')));
     if constexpr (is_json) others = _mm_or_si128(others, _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\')));

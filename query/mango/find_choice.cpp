@@ -10,7 +10,7 @@ namespace octavo::query {
 
 namespace {
 
-// Whether a text index must answer the request if one can: nothing else serves `$text` or goes on from its bookmark.
+// Whether a text index must answer the request if one can: nothing else serves `$text` or continues from its bookmark.
 bool asks_for_text_index(const FindRequest& request, const FeedIndexCatalog& catalog) {
   if (request.text_selector || search::names_text_index(catalog, request.use_index)) return true;
   return request.bookmark && search::SearchBookmark::decode(*request.bookmark);

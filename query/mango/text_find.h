@@ -54,7 +54,7 @@ Expected<TextFindPage> run_text_find(const partitioning::Database& database, con
                                      storage::Sequence at_least, std::chrono::steady_clock::time_point deadline,
                                      std::string& out);
 
-/// As CouchDB's dreyfus/max_limit: clients request more results page by page.
+/// The value of CouchDB's dreyfus/max_limit: clients request more results page by page.
 inline constexpr std::uint64_t find_text_limit_max = 200;
 
 }  // namespace octavo::query::search

@@ -85,7 +85,8 @@ Expected<std::optional<Plan>> Planner::union_of(const std::vector<Selector>& sid
 }
 
 // The candidates that take turns with the union, or begin before it: walks that test the whole condition, and may reach
-// the limit before the union does. nullopt: the walk that the previous page ended with cannot go on beside the union.
+// the limit before the union does. nullopt: the walk that the previous page ended with cannot continue beside the
+// union.
 std::optional<std::vector<std::size_t>> Planner::walks_beside_union(const std::vector<Candidate>& single,
                                                                     std::size_t sure, const Plan& plan) const {
   std::vector<std::size_t> walks;

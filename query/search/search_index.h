@@ -84,7 +84,7 @@ class SearchIndex final : public FeedIndex {
     std::string last;             ///< the last id checked
   };
   std::optional<PurgeScan> purge_scan_;
-  /// As query::PurgeScan::scanned_through(), as long as nothing was lost since that scan.
+  /// What query::PurgeScan::scanned_through() returned, as long as nothing was lost since that scan.
   storage::Sequence scanned_through_ = 0;
   std::uint64_t losses_at_scan_ = 0;
 };

@@ -12,7 +12,7 @@ namespace {
 
 constexpr char packed_mark = '\0';  ///< no JSON begins with it
 constexpr int compression_level = 1;
-// A frame consists of blocks of at most so many bytes, each of which takes at least so many.
+// A frame consists of blocks: the most bytes of JSON that a block has, and the fewest bytes that it takes.
 constexpr std::size_t block_json_bytes_max = 128ULL << 10;
 constexpr std::size_t block_bytes_min = 4;
 

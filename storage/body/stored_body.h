@@ -41,7 +41,7 @@ class StoredBody {
   std::size_t size() const { return size_; }
   /// The JSON or the packed body, to be stored.
   std::string_view bytes() const { return bytes_; }
-  /// As a stored body.
+  /// Appends the stored form, which decode() reads.
   void encode(std::string& out) const;
 
   /// The JSON: a view into `buffer` if it is packed, else into what this was made of. Error corrupted: it is damaged.

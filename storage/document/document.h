@@ -90,7 +90,7 @@ struct DocumentWrite {
   /// PartitionCounters::dropped_through when the caller read that the document does not exist: its first revision is
   /// derived from it (next_revision). Absent: the present value.
   std::optional<Sequence> dropped_through = {};
-  /// pack_body(body), if somebody has called that; else the writer does it, who is short of time.
+  /// pack_body(body), if the caller has packed it; else the writer does it, which is short of time.
   std::optional<std::string> packed = std::nullopt;
 };
 

@@ -99,7 +99,7 @@ struct Partition {
 };
 
 Expected<Partition> load(const Transaction& transaction, const Trees& trees, std::string_view key);
-/// As last_change() above, of a partition whose record is not stored yet. Throws as Cursor does.
+/// The last change of a partition whose record is not stored yet. Throws as Cursor does.
 Expected<Sequence> last_change(const Transaction& transaction, const Trees& trees, std::string_view key,
                                const Partition& partition);
 /// Precondition: `sequence` is above all others of the logical partition.

@@ -28,7 +28,7 @@ Expected<std::optional<std::uint64_t>> read_number(const Transaction& transactio
   return number;
 }
 
-/// As read_number, but makes the row and a new level.
+/// Reads the number, and makes the row and a new level if there is none.
 Expected<std::uint64_t> number_for(WriteTransaction& transaction, Tree levels, Tree tree, std::string_view row) {
   OCTAVO_TRY(const auto known, read_number(transaction, tree, row));
   if (known) return *known;

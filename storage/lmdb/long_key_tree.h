@@ -46,7 +46,7 @@ Expected<std::optional<std::string_view>> get(const Transaction& transaction, Tr
 // The calls that write throw as Cursor does. A long key needs a store with a tree_of_long_keys, and a write of one also
 // invalidates the views of long keys' values in the other trees.
 Expected<void> put(WriteTransaction& transaction, Tree tree, std::string_view key, std::string_view value);
-/// As put, over a value of `old_value_bytes`: see WriteTransaction::put_over.
+/// Does the same as put, over a value of `old_value_bytes`: see WriteTransaction::put_over.
 Expected<void> put_over(WriteTransaction& transaction, Tree tree, std::string_view key, std::string_view value,
                         std::size_t old_value_bytes);
 /// True if the key existed.

@@ -383,7 +383,7 @@ void Store::leave(std::size_t slot_index) {
   OCTAVO_ASSERT(active > 0);
 }
 
-// As mdb_txn_begin, but takes a transaction from the pool if possible.
+// Does the same as mdb_txn_begin, but takes a transaction from the pool if possible.
 int Store::begin_reading(MDB_env* env, std::size_t slot_index, MDB_txn*& transaction) {
   if (const int code = fault(StorageCall::begin_read); code != 0) return code;
   transaction = slots_[slot_index].pooled.exchange(nullptr, std::memory_order_acq_rel);

@@ -130,10 +130,10 @@ class WriteTransaction : public Transaction {
   /// Errors of all four: disk_full, io_failure. The body of Store::write must return them: the reason may be
   /// that room is to be made, and then the body is run again.
   Expected<void> put(Tree tree, std::string_view key, std::string_view value);
-  /// As put, over a row with a value of `old_value_bytes`. A row that becomes much smaller is erased first: only then
-  /// are pages merged that become nearly empty. `key` and `value` must not point into the store.
+  /// Does the same as put, over a row with a value of `old_value_bytes`. A row that becomes much smaller is erased
+  /// first: only then are pages merged that become nearly empty. `key` and `value` must not point into the store.
   Expected<void> put_over(Tree tree, std::string_view key, std::string_view value, std::size_t old_value_bytes);
-  /// As put, for keys known to sort after all others of the tree: takes the least space.
+  /// Does the same as put, for keys known to sort after all others of the tree: takes the least space.
   Expected<void> append(Tree tree, std::string_view key, std::string_view value);
   /// True if the key existed.
   Expected<bool> erase(Tree tree, std::string_view key);
@@ -214,8 +214,8 @@ class Store {
 
   /// Creates the folder and an empty store, synced to disk. After an error none of its files is left.
   Expected<void> create();
-  /// As create(), but in a folder beside it that is then renamed: after a power loss the store exists completely
-  /// or not at all. For stores whose complete creation is recorded nowhere else.
+  /// Does the same as create(), but in a folder beside it that is then renamed: after a power loss the store exists
+  /// completely or not at all. For stores whose complete creation is recorded nowhere else.
   Expected<void> create_whole();
   /// Removes the folder with everything in it, if there is one, and creates an empty store there as
   /// create_whole() does: to empty one whose content can be derived again. No transaction may run. After an error the

@@ -41,7 +41,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t log_batch_bytes = 1 << 20;
 /// If this little is left, writes may wait for it.
 constexpr std::size_t rest_bytes_max = 256 << 10;
-/// If writes are faster than this catches up, they have to wait at the end; otherwise it would go on forever.
+/// If writes are faster than this catches up, they have to wait at the end; otherwise it would continue forever.
 constexpr int catch_ups_max = 100;
 /// The copy is synced in parts, so that no sync takes long: the syncs of writes wait for it.
 constexpr std::size_t sync_bytes = 64 << 20;

@@ -92,7 +92,7 @@ class StoreCompaction {
   std::size_t tree_ = 0;
   std::string last_key_;
   std::size_t bytes_unsynced_ = 0;
-  int old_file_ = -1;  ///< keeps the pages of the replaced file until writes go on: freeing them takes a while
+  int old_file_ = -1;  ///< keeps the pages of the replaced file until writes resume: freeing them takes a while
   std::atomic<Stage> stage_{Stage::copying};
   std::atomic<std::uint64_t> rows_copied_{0};
   std::atomic<std::uint64_t> rows_expected_{0};

@@ -14,7 +14,7 @@ namespace octavo::storage {
 class StorePreparation {
  public:
   using Clock = std::chrono::steady_clock;
-  /// As those of StoreCompaction; all may be empty.
+  /// They mean the same as those of StoreCompaction; all may be empty.
   struct Options {
     std::function<bool()> stopped = {};
     std::function<bool()> is_busy = {};

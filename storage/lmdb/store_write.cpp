@@ -296,7 +296,7 @@ Store::Attempt Store::try_to_write(std::size_t expected_bytes, FunctionRef<Expec
   return attempt;
 }
 
-// As commit(); a compaction learns whether the rows are stored. Where that is unknown it gives up.
+// Commits, and tells a compaction whether the rows are stored. Where that is unknown it gives up.
 int Store::commit_logged(MDB_txn* transaction) {
   if (row_log_ == nullptr) return commit(transaction);
   int code = 0;

@@ -21,7 +21,7 @@ namespace octavo::storage {
 /// there were purges without the log (an older program, a split), and it begins again.
 namespace purge_log {
 
-/// At most so many documents are kept.
+/// The most documents that are kept.
 constexpr std::uint64_t rows_max = 10'000;
 
 /// Must be called for each group of writes before its first row.

@@ -18,7 +18,7 @@ constexpr std::uint64_t always_kept_bytes = 1ULL << 20;
 constexpr std::size_t row_bytes_max = 64ULL << 10;  // of several entries: a reader looks through them
 // A list ends at an entry that was removed, but a damaged one may have a cycle.
 constexpr std::size_t steps_max = 10'000;
-constexpr std::size_t rows_erased_min = 2;  // per group, if so many are beyond the limits
+constexpr std::size_t rows_erased_min = 2;  // per group, if as many are beyond the limits
 
 std::unexpected<Error> damaged() {
   return fail(ErrorCode::corrupted, "A log of replaced revisions is damaged.");

@@ -67,7 +67,8 @@ class CopyReader {
   Expected<RowCopy> local_document(std::string_view id) const;
   /// Local documents after `after` in byte order, about `bytes_max` bytes of them; empty: there are no more.
   std::vector<RowCopy> local_documents_after(std::string_view after, std::size_t bytes_max) const;
-  /// As above, for rows of the log of versions with sequences above `after`; sets `last` to the last row's sequence.
+  /// About `bytes_max` bytes of the rows of the log of versions with sequences above `after`; sets `last` to the last
+  /// row's sequence.
   Expected<std::vector<RowCopy>> versions_after(Sequence after, std::size_t bytes_max, Sequence& last) const;
 
  private:

@@ -64,7 +64,7 @@ class DocumentWriter {
   Expected<EditOutcome> apply(const DocumentWrite& write);
   /// The winner as this transaction sees it, including its own edits. Views live until the next edit or find().
   Expected<std::optional<DocumentView>> find(std::string_view id);
-  /// As find(), without opening the body, unless a time to live asks for it.
+  /// Does the same as find(), but opens the body only if a time to live asks for it.
   Expected<std::optional<DocumentRecord>> find_record(std::string_view id);
   std::int64_t now_s() const { return environment_.now_s; }
   /// See logical_rows::last_change. Throws as Cursor does.

@@ -20,7 +20,7 @@ constexpr std::size_t group_bytes_max = 4ULL << 20;
 constexpr std::size_t group_jobs_max = 4096;
 constexpr std::size_t job_overhead_bytes = 256;
 
-/// As fail, but without a reason if memory is short.
+/// Does the same as fail, but leaves out the reason if memory is short.
 Expected<void> refuse(ErrorCode code, const char* reason) noexcept {
   try {
     return fail(code, reason);

@@ -16,7 +16,7 @@ class PartitionTransaction final : public DocumentTransaction {
  public:
   explicit PartitionTransaction(DocumentWriter& writer) : writer_(writer) {}
   Expected<std::optional<DocumentView>> find(std::string_view id) override;
-  /// As find(), without opening the body.
+  /// Does the same as find(), without opening the body.
   Expected<std::optional<DocumentRecord>> find_record(std::string_view id);
   Expected<EditOutcome> apply(const DocumentWrite& write) override;
   std::int64_t now_s() const;  ///< the time stamped on the edits

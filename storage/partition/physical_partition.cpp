@@ -129,7 +129,7 @@ void PhysicalPartition::drop_tombstones(std::vector<Tombstone> tombstones,
     return writer.finish();
   };
   run_index_task(std::move(drop_all), [this, dropped, done = std::move(done)](Expected<void> result) mutable {
-    // As note_unfed_of: a split that has copied the tombstones must remove them again, whatever the result was.
+    // Like in note_unfed_of, a split that has copied the tombstones must remove them again, whatever the result was.
     if (const auto unfed = unfed_changes()) {
       until_memory_suffices([&] {
         for (const Tombstone& tombstone : *dropped) unfed->add_document(tombstone.id);

@@ -78,8 +78,8 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   /// ErrorCode::precondition_failed. Other requests of more than 4 MiB are written in parts, with other writes between
   /// them.
   void write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done);
-  /// As write(), for callers that do not wait: a request that cannot be queued is the error of this call, and `done` is
-  /// not called. Errors: overloaded, not_found.
+  /// Does the same as write(), for callers that do not wait: a request that cannot be queued is the error of this call,
+  /// and `done` is not called. Errors: overloaded, not_found.
   Expected<void> try_write(std::vector<DocumentWrite> writes, WriteOptions options, Completion done);
 
   using LocalCompletion = std::move_only_function<void(Expected<std::uint64_t>)>;

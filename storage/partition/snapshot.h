@@ -30,12 +30,12 @@ class Snapshot {
   /// Winning revision, even if it is a tombstone (`deleted`). nullopt: never written. O(log n), copies nothing but
   /// packed bodies.
   Expected<std::optional<DocumentView>> find(std::string_view id) const;
-  /// As find(), without opening the body, unless a time to live asks for it.
+  /// Does the same as find(), but opens the body only if a time to live asks for it.
   Expected<std::optional<DocumentRecord>> find_record(std::string_view id) const;
   /// The document of a record that was read from this snapshot. Error corrupted: its body is damaged.
   Expected<DocumentView> open(const DocumentRecord& record) const;
-  /// As find_record(), but expired documents are live until deleted: for indexes, as a longer time to live may restore
-  /// them. Opens no body.
+  /// Does the same as find_record(), but shows expired documents as live until they are deleted: for indexes, as a
+  /// longer time to live may restore them. Opens no body.
   Expected<std::optional<DocumentRecord>> find_stored_record(std::string_view id) const;
   /// The tree of a document returned by find(). Reads no row if the history is short and without conflicts.
   Expected<RevisionTree> revision_tree(const DocumentHead& document) const;
@@ -54,8 +54,8 @@ class Snapshot {
   /// the next call. Throws as Cursor does, also for a damaged body that a time to live asks for.
   class RecordCursor {
    public:
-    /// As Snapshot::find_record, but only for what the cursor walks. Cheaper for a document near the one found before:
-    /// the cursor keeps its position.
+    /// Does the same as Snapshot::find_record, but only for what the cursor walks. Cheaper for a document near the one
+    /// found before: the cursor keeps its position.
     Expected<std::optional<DocumentRecord>> find(std::string_view id);
     std::optional<DocumentRecord> seek(std::string_view id);
     std::optional<DocumentRecord> seek_back(std::string_view id);
@@ -74,7 +74,8 @@ class Snapshot {
   RecordCursor records() const;
   RecordCursor stored_records() const;  ///< as find_stored_record()
 
-  /// As RecordCursor, with the bodies. A body lives until the next call of its cursor. Throws for a damaged one.
+  /// A RecordCursor that also opens the bodies. A body lives until the next call of its cursor. Throws for a damaged
+  /// one.
   class DocumentCursor {
    public:
     Expected<std::optional<DocumentView>> find(std::string_view id);

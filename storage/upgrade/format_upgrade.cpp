@@ -15,7 +15,7 @@ namespace octavo::storage::format_upgrade {
 namespace {
 
 constexpr char present_format = 2;
-/// Of one step of a walk: a snapshot must end soon, and a group of writes holds up those of clients.
+/// Limits of one step of a walk: a snapshot must end soon, and a group of writes holds up those of clients.
 constexpr std::size_t rows_read_max = 4096;
 constexpr std::size_t rows_found_max = 256;
 constexpr std::size_t bytes_found_max = 1 << 20;

@@ -18,7 +18,7 @@ namespace octavo::api::couch {
 /// (couch_peruser.delete_dbs) or takes the user out of its `_security`.
 ///
 /// Follows the feed of `_users` on a thread of its own. A position in the feed is stored when everything up to it has
-/// been done, so nothing is missed or done again after a restart: a database that somebody deleted stays deleted.
+/// been done, so nothing is missed or done again after a restart: a deleted database stays deleted.
 ///
 /// Format (position of the databases of users in the catalog):
 ///   area "of:" instance tag of _users, name "user_databases" → sequence in decimal digits

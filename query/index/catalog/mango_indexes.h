@@ -52,7 +52,7 @@ class MangoIndexes {
   void set_policy(IndexPolicy policy);
   /// Design documents, or the policy, have changed. Must not block.
   void definitions_changed();
-  // As in DatabaseExtension.
+  // These are called as DatabaseExtension describes.
   void committed();
   Expected<void> partition_added(std::size_t partition_id);
   void partition_removed(std::size_t partition_id);
@@ -77,9 +77,9 @@ class MangoIndexes {
   Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const {
     return globals_.is_current(index, sequence);
   }
-  /// As GlobalIndexes::followed_through.
+  /// See GlobalIndexes::followed_through.
   storage::Sequence followed_through() const { return globals_.followed_through(); }
-  /// As GlobalIndexes::is_wanted.
+  /// See GlobalIndexes::is_wanted.
   bool is_wanted(const GlobalIndex& index) const { return globals_.is_wanted(index); }
   /// Removes folders of global indexes that no design document defines. They are also removed automatically, but some
   /// may remain after a failure of the disk. Blocking.

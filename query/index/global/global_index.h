@@ -66,7 +66,7 @@ class GlobalIndex {
   /// its entry may be older than the checkpoint.
   storage::Sequence complete_through() const { return complete_through_.load(std::memory_order_acquire); }
   std::uint64_t purge_count() const { return purge_count_.load(std::memory_order_acquire); }
-  /// As FeedConsumer::knows_deletions_through.
+  /// See FeedConsumer::knows_deletions_through.
   storage::Sequence knows_deletions_through() const { return std::max(checkpoint(), purge_scan_.scanned_through()); }
 
   Expected<storage::ReadTransaction> read() { return store_.read(); }

@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view folder_prefix = "index-";
 constexpr std::string_view draft_suffix = ".new";
 constexpr std::size_t follow_rows_max = 4096;
-// Of the entries of all indexes together, in one batch.
+// The entries of all indexes together, in one batch.
 constexpr std::size_t follow_bytes_max = 8ULL << 20;
 // Commits within this time make one batch, unless a query waits.
 constexpr std::chrono::milliseconds follow_delay{20};

@@ -58,7 +58,7 @@ class GlobalIndexes final : FeedConsumer {
 
   /// Whether a query that begins now need not wait for `index`. Some reads of one row.
   Expected<bool> is_current(const GlobalIndex& index, storage::Sequence sequence) const;
-  /// As MangoIndexes::wait_until_current.
+  /// See MangoIndexes::wait_until_current.
   Task<Expected<void>> wait_until_current(std::shared_ptr<GlobalIndex> index, storage::Sequence sequence,
                                           std::chrono::steady_clock::time_point deadline);
   /// Attempts to build that have begun.
@@ -66,7 +66,7 @@ class GlobalIndexes final : FeedConsumer {
   /// Why the last build failed, if it was a later one than the first `attempts`.
   std::optional<Error> build_failure_after(std::uint64_t attempts) const;
 
-  // As in DatabaseExtension.
+  // These are called as DatabaseExtension describes.
   void shut_down();
   std::size_t open_store_count() const;
   std::uint64_t last_used_ms() const;

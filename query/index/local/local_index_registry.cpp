@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t identity_bytes = 32;
 constexpr std::size_t number_bytes = 4;
-/// A number above can only be damage: so many indexes are never made. Those of one call have room above it.
+/// A number above can only be damage: no partition ever has as many indexes. Those of one call have room above it.
 constexpr std::uint32_t last_number_max = 1U << 31;
 
 std::string encode_index(const LocalIndexes::Index& index) {

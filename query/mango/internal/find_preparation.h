@@ -27,7 +27,7 @@ Task<std::invoke_result_t<Work&>> work_on_find(partitioning::Database& database,
 /// The steps of prepare_find.
 class FindPreparation {
  public:
-  /// As for prepare_find; `body` must outlive this.
+  /// The arguments are those of prepare_find; `body` must outlive this.
   FindPreparation(MangoIndexes& indexes, std::string_view body, std::string partition_key, bool explain,
                   bool ignore_global);
 

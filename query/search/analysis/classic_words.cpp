@@ -38,7 +38,7 @@ void break_classic(std::string_view text, TokenList& tokens) {
     const auto type = tokenizer->addAttribute<Lucene::TypeAttribute>();
     while (tokenizer->incrementToken()) {
       std::string word = to_utf8({term->termBufferArray(), static_cast<std::size_t>(term->termLength())});
-      // As Lucene's ClassicFilter: removes a possessive s, and the dots of acronyms.
+      // Removes a possessive s, and the dots of acronyms, as Lucene's ClassicFilter does.
       if (type->type() == L"<APOSTROPHE>" && (word.ends_with("'s") || word.ends_with("'S"))) {
         word.resize(word.size() - 2);
       } else if (type->type() == L"<ACRONYM>") {

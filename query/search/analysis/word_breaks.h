@@ -13,7 +13,7 @@ inline constexpr std::size_t word_bytes_max = 255;
 /// Finds words by Unicode's text segmentation (UAX #29), as Lucene's StandardTokenizer does: each ideograph or Hiragana
 /// is a word. With `dictionary`, ICU's dictionaries split languages that are written without spaces.
 void break_words(std::string_view text, bool dictionary, TokenList& tokens);
-/// As break_words(), but e-mail addresses and URLs are one word each.
+/// Does the same as break_words(), but e-mail addresses and URLs are one word each.
 void break_words_and_addresses(std::string_view text, TokenList& tokens);
 /// Finds runs of letters.
 void break_letters(std::string_view text, TokenList& tokens);

@@ -79,7 +79,7 @@ class IndexFiles {
   /// including those of earlier calls; checkpoint() is then lower. Errors: also overloaded, if changes were rolled back
   /// on which the batch builds.
   Expected<void> apply(FunctionRef<bool(Change&)> next, const Batch& batch);
-  /// As in FeedIndex: 0 after a rollback, until the next complete batch.
+  /// See FeedIndex::complete_through. 0 after a rollback, until the next complete batch.
   storage::Sequence complete_through() const { return complete_through_.load(std::memory_order_acquire); }
   /// The number of rollbacks.
   std::uint64_t losses() const { return losses_.load(std::memory_order_acquire); }
@@ -92,10 +92,10 @@ class IndexFiles {
 
   bool is_open() const { return open_.load(std::memory_order_relaxed); }
   std::uint64_t last_used_ms() const { return last_used_ms_.load(std::memory_order_relaxed); }
-  /// Merges the segments that contain deleted documents, in the background, and removes the old segments. As
+  /// Merges the segments that contain deleted documents, in the background, and removes the old segments. See
   /// FeedIndex::compact.
   Expected<void> compact(const std::function<bool()>& stopped);
-  /// As FeedIndex::density, by the share of documents that are deleted.
+  /// Implements FeedIndex::density by the share of documents that are deleted.
   std::optional<storage::Density> density();
   /// Commits and closes the files, unless they are being read or written. True: they were open and are closed now.
   bool close_if_idle();

@@ -26,7 +26,7 @@ std::optional<KeyValue> split_digest_row(std::string_view stored);
 std::string level_begin(std::uint64_t number);
 /// Key of the row with a value, where `rest` is what remains of the long key.
 std::string value_row_key(std::uint64_t number, std::string_view rest);
-/// Key of the row that leads to the next level for long keys which go on after `rest`'s first prefix_bytes.
+/// Key of the row that leads to the next level for long keys which continue after `rest`'s first prefix_bytes.
 std::string level_row_key(std::uint64_t number, std::string_view rest);
 /// A row of a level.
 struct LevelRow {
