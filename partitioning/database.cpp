@@ -40,7 +40,7 @@ Database::Database(Engine& engine, storage::DatabaseRecord record)
   std::vector<std::shared_ptr<PhysicalPartition>> partitions(partition_id_end_of(record_.partition_map));
   for (const storage::PartitionMapEntry& range : record_.partition_map) {
     auto partition = make_partition(range);
-    partitions[partition->options().ordinal] = std::move(partition);
+    partitions[partition->options().partition_id] = std::move(partition);
   }
   publish(std::make_unique<const PartitionMap>(record_.partition_map, std::move(partitions)));
 }
@@ -49,7 +49,7 @@ std::shared_ptr<PhysicalPartition> Database::make_partition(const storage::Parti
   const config::Settings& settings = engine_.settings();
   PhysicalPartition::Options options;
   options.folder = folder_ / range.folder;
-  options.ordinal = storage::partition_number(range.folder).value();
+  options.partition_id = storage::partition_number(range.folder).value();
   options.durability = settings.durability;
   options.compression = settings.compression;
   options.capacity_bytes_initial = settings.map_bytes_initial;

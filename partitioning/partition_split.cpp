@@ -208,7 +208,7 @@ Expected<void> PartitionSplit::begin() {
   }
   if (database_->extension_) {
     for (const auto& target : targets_) {
-      OCTAVO_TRY_VOID(database_->extension_->partition_added(target->options().ordinal));
+      OCTAVO_TRY_VOID(database_->extension_->partition_added(target->options().partition_id));
     }
   }
   unfed_ = std::make_shared<storage::UnfedChanges>();
@@ -237,7 +237,7 @@ Expected<void> PartitionSplit::copy() {
 
 bool PartitionSplit::is_ready() const {
   return !database_->extension_ || std::ranges::all_of(targets_, [&](const auto& target) {
-    return database_->extension_->is_partition_ready(target->options().ordinal, partition_id_);
+    return database_->extension_->is_partition_ready(target->options().partition_id, partition_id_);
   });
 }
 
@@ -416,14 +416,14 @@ void PartitionSplit::give_up() {
   if (targets_.empty()) return;
   Database& database = *database_;
   const PartitionMap& map = database.partition_map();
-  const bool joined = map.partition_id_end() > targets_.front()->options().ordinal;
+  const bool joined = map.partition_id_end() > targets_.front()->options().partition_id;
   if (joined && database.extension_) {
-    for (const auto& target : targets_) database.extension_->partition_removed(target->options().ordinal);
+    for (const auto& target : targets_) database.extension_->partition_removed(target->options().partition_id);
   }
   if (joined) {
     const std::lock_guard lock(database.facts_mutex_);
     auto partitions = map.partitions();
-    for (const auto& target : targets_) partitions[target->options().ordinal].reset();
+    for (const auto& target : targets_) partitions[target->options().partition_id].reset();
     database.publish(std::make_unique<const PartitionMap>(map.ranges(), std::move(partitions)));
   }
   for (const auto& target : targets_) {

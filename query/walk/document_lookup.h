@@ -28,12 +28,12 @@ class DocumentLookup {
       : database_(database),
         map_(database.partition_map()),
         entries_(entries),
-        partitions_(has_documents(entries) ? entries.place_count() : map_.partition_id_end()) {}
+        partitions_(has_documents(entries) ? entries.source_count() : map_.partition_id_end()) {}
 
   /// The document of the last entry that `entries` returned. Errors: those of the storage; corrupted.
   Expected<Found> find(std::string_view id) {
-    const storage::Snapshot* shared = entries_.documents(entries_.place());
-    const std::size_t slot = shared ? entries_.place() : database_.locate_document(map_, id);
+    const storage::Snapshot* shared = entries_.documents(entries_.current_source());
+    const std::size_t slot = shared ? entries_.current_source() : database_.locate_document(map_, id);
     OCTAVO_ASSERT(slot < partitions_.size());
     auto& partition = partitions_[slot];
     if (!partition) OCTAVO_TRY_VOID(open(partition, slot, shared));
@@ -48,7 +48,7 @@ class DocumentLookup {
     storage::Snapshot::DocumentCursor cursor;  ///< declared after the snapshot, so destroyed before it
   };
 
-  static bool has_documents(const IndexReader& entries) { return entries.place_count() > 0 && entries.documents(0); }
+  static bool has_documents(const IndexReader& entries) { return entries.source_count() > 0 && entries.documents(0); }
 
   Expected<void> open(std::optional<OpenPartition>& partition, std::size_t partition_id,
                       const storage::Snapshot* shared) {
@@ -66,7 +66,7 @@ class DocumentLookup {
   const partitioning::Database& database_;
   const partitioning::PartitionMap& map_;
   const IndexReader& entries_;
-  std::vector<std::optional<OpenPartition>> partitions_;  ///< by place of the entries, or by partition id
+  std::vector<std::optional<OpenPartition>> partitions_;  ///< by source of the entries, or by partition id
 };
 
 }  // namespace octavo::query

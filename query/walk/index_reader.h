@@ -55,18 +55,18 @@ class IndexReader {
   /// Whether entries of other logical partitions are among the query's (see beyond_others).
   bool has_others() const { return !among_others_.empty(); }
 
-  /// Where entries are read: in one place if the index is global, and otherwise in each physical partition.
-  std::size_t place_count() const { return sources_.size(); }
-  /// The place of the last returned entry.
-  std::size_t place() const { return current_; }
-  /// The documents as of the entries of a place; nullptr if the index is global, whose entries follow the documents.
-  const storage::Snapshot* documents(std::size_t place) const {
-    OCTAVO_ASSERT(place < sources_.size());
-    const auto& snapshot = sources_[place]->snapshot;
+  /// The sources of entries: the index itself if it is global, and otherwise its part in each physical partition.
+  std::size_t source_count() const { return sources_.size(); }
+  /// The source of the last returned entry.
+  std::size_t current_source() const { return current_; }
+  /// The documents as of the entries of a source; nullptr if the index is global, whose entries follow the documents.
+  const storage::Snapshot* documents(std::size_t source) const {
+    OCTAVO_ASSERT(source < sources_.size());
+    const auto& snapshot = sources_[source]->snapshot;
     return snapshot ? &*snapshot : nullptr;
   }
   /// A document whose last change is not later than this has exactly the entries that are read here, if it is read in
-  /// documents(place()), or else after the reader was opened.
+  /// documents(current_source()), or else after the reader was opened.
   storage::Sequence exact_through() const { return exact_through_; }
 
  private:

@@ -16,38 +16,38 @@ using Sequence = std::uint64_t;
 /// still in flight; otherwise a follower that read 7 would never see 6. Thread-safe.
 class SequenceAllocator {
  public:
-  SequenceAllocator(std::size_t partition_count, Sequence last_committed);
+  SequenceAllocator(std::size_t partition_id_end, Sequence last_committed);
 
-  /// Adds physical partitions up to `partition_count`; existing ones stay unchanged.
-  void grow(std::size_t partition_count);
+  /// Makes room for physical partitions with ids below `partition_id_end`; existing ones stay unchanged.
+  void grow(std::size_t partition_id_end);
   /// A writer starts a group: from now on the watermark stays below the sequences the group will get.
-  void begin(std::size_t partition);
+  void begin(std::size_t partition_id);
   /// Next sequence; only between begin() and end().
-  Sequence next(std::size_t partition);
+  Sequence next(std::size_t partition_id);
   /// The group is durable, or given up (`committed` = false).
-  void end(std::size_t partition, bool committed);
+  void end(std::size_t partition_id, bool committed);
   /// Highest sequence given to the group in flight; 0: none.
-  Sequence highest_in_flight(std::size_t partition) const;
+  Sequence highest_in_flight(std::size_t partition_id) const;
 
   /// Whether a group has begun and not ended.
-  bool in_flight(std::size_t partition) const;
+  bool in_flight(std::size_t partition_id) const;
 
   /// Calls begin() and end() for one group.
   class Group {
    public:
-    Group(SequenceAllocator& sequences, std::size_t partition) : sequences_(sequences), partition_(partition) {
-      sequences_.begin(partition_);
+    Group(SequenceAllocator& sequences, std::size_t partition_id) : sequences_(sequences), partition_id_(partition_id) {
+      sequences_.begin(partition_id_);
     }
-    ~Group() { sequences_.end(partition_, committed_); }
+    ~Group() { sequences_.end(partition_id_, committed_); }
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
     /// Highest sequence given to the group; 0: none.
-    Sequence highest() const { return sequences_.highest_in_flight(partition_); }
+    Sequence highest() const { return sequences_.highest_in_flight(partition_id_); }
     void mark_committed() { committed_ = true; }
 
    private:
     SequenceAllocator& sequences_;
-    const std::size_t partition_;
+    const std::size_t partition_id_;
     bool committed_ = false;
   };
 
@@ -60,7 +60,7 @@ class SequenceAllocator {
  private:
   mutable std::mutex mutex_;
   Sequence next_;
-  std::vector<Sequence> in_flight_low_;  ///< per partition; 0 = nothing in flight
+  std::vector<Sequence> in_flight_low_;  ///< by partition id; 0 = nothing in flight
   std::vector<Sequence> in_flight_high_;
   std::atomic<Sequence> committed_high_;
   std::atomic<Sequence> watermark_;

@@ -315,7 +315,7 @@ Expected<void> DocumentWriter::schedule_expiration(const Before& before, const D
 }
 
 Sequence DocumentWriter::next_sequence() {
-  const Sequence sequence = environment_.sequences.next(environment_.partition_ordinal);
+  const Sequence sequence = environment_.sequences.next(environment_.partition_id);
   counters_.last_sequence = std::max(counters_.last_sequence, sequence);
   return sequence;
 }

@@ -39,7 +39,7 @@ class DocumentWriter {
   struct Environment {
     const Store& trees;
     SequenceAllocator& sequences;
-    std::size_t partition_ordinal = 0;
+    std::size_t partition_id = 0;
     DocumentObserver* observer = nullptr;     ///< null: no derived data
     const UniqueKeys* unique_keys = nullptr;  ///< null: none
     std::uint32_t revs_limit = 1000;

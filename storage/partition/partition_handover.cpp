@@ -110,7 +110,7 @@ void PhysicalPartition::adopt(PartitionCopy copy, std::move_only_function<void(E
     // The copies have their own times and versions, and were within the limits when they were written.
     DocumentWriter writer(transaction, {.trees = *store_,
                                         .sequences = *sequences_,
-                                        .partition_ordinal = options_.ordinal,
+                                        .partition_id = options_.partition_id,
                                         .observer = watching.get(),
                                         .unique_keys = unique_keys_.get(),
                                         .expiry = expiry()});

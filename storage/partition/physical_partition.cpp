@@ -122,7 +122,7 @@ void PhysicalPartition::drop_tombstones(std::vector<Tombstone> tombstones,
   auto drop_all = [this, dropped](WriteTransaction& transaction, Tree) -> Expected<void> {
     DocumentWriter writer(transaction, {.trees = *store_,
                                         .sequences = *sequences_,
-                                        .partition_ordinal = options_.ordinal,
+                                        .partition_id = options_.partition_id,
                                         .replaced = replaced_.load(std::memory_order_relaxed)});
     OCTAVO_TRY_VOID(writer.begin());
     for (const Tombstone& tombstone : *dropped) OCTAVO_TRY_VOID(writer.drop(tombstone));
@@ -368,7 +368,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
   const DocumentWriter::Environment writer_environment{
       .trees = *store_,
       .sequences = *sequences_,
-      .partition_ordinal = options_.ordinal,
+      .partition_id = options_.partition_id,
       .observer = watching.get(),
       .unique_keys = unique_keys_.get(),
       .revs_limit = revs_limit_.load(std::memory_order_relaxed),
@@ -379,7 +379,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
       .replaced = replaced_.load(std::memory_order_relaxed),
       .compression = options_.compression};
 
-  SequenceAllocator::Group sequences(*sequences_, options_.ordinal);
+  SequenceAllocator::Group sequences(*sequences_, options_.partition_id);
   Outcome outcome;
   const auto begun = std::chrono::steady_clock::now();
   outcome.committed = store_->write(bytes, [&](WriteTransaction& transaction) -> Expected<void> {

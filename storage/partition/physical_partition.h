@@ -44,7 +44,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
  public:
   struct Options {
     std::filesystem::path folder;
-    std::size_t ordinal = 0;  ///< index in the database's partition map
+    std::size_t partition_id = 0;
     config::Durability durability = config::Durability::commit;
     config::Compression compression = config::Compression::zstd;
     std::uint64_t capacity_bytes_initial = 16ULL << 20;

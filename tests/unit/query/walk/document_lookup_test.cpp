@@ -30,7 +30,7 @@ TEST_CASE("documents found by an index of several physical partitions are as the
   // given: entries that are being read
   auto reader = IndexReader::open(*fixture.database, view, {});
   REQUIRE(reader);
-  REQUIRE(reader->place_count() == 4);
+  REQUIRE(reader->source_count() == 4);
   DocumentLookup documents(*fixture.database, *reader);
   auto entry = reader->seek("");
   // when: each document changes, and its place in the order with it
