@@ -20,6 +20,9 @@ namespace octavo::partitioning {
 struct ScanBudget {
   using Clock = std::chrono::steady_clock;
 
+  /// A slice also ends when this much output waits to be sent. Whatever writes the output checks this.
+  static constexpr std::size_t output_bytes_max = 64ULL << 10;
+
   std::size_t rows_max = 256;                          ///< rows read
   Clock::time_point until = Clock::time_point::max();  ///< checked every few rows; the first rows are always taken
 

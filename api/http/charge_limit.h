@@ -25,7 +25,6 @@ template <class Execution, class Charge>
 Expected<partitioning::ScanState> run_within_charge(Execution& execution, partitioning::ScanBudget budget,
                                                     partitioning::RequestUnits most, Charge charge, bool& stopped) {
   constexpr std::size_t rows_between_looks = 16;
-  constexpr std::size_t output_bytes_max = 64 * 1024;
   for (std::size_t rows_left = budget.rows_max; rows_left > 0;) {
     const std::size_t rows = std::min(rows_left, rows_between_looks);
     OCTAVO_TRY(const auto state, execution.run({rows, budget.until}));
@@ -36,7 +35,8 @@ Expected<partitioning::ScanState> run_within_charge(Execution& execution, partit
       if (stopped) return partitioning::ScanState::done;
     }
     rows_left -= rows;
-    if (execution.output().size() >= output_bytes_max || std::chrono::steady_clock::now() >= budget.until) break;
+    const bool is_full = execution.output().size() >= partitioning::ScanBudget::output_bytes_max;
+    if (is_full || std::chrono::steady_clock::now() >= budget.until) break;
   }
   return partitioning::ScanState::more;
 }

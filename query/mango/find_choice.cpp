@@ -32,7 +32,7 @@ Task<Expected<FindChoice>> choose_find(MangoIndexes& indexes, FeedIndexes& feed_
     return catalog && (search::has_text_index(**catalog) || body.find("$text") != std::string_view::npos);
   };
   bool may_be_textual = false;
-  if (body.size() <= find_inline_bytes_max) {
+  if (body.size() <= inline_query_bytes_max) {
     may_be_textual = looks_for_text();
   } else {
     may_be_textual = co_await work_on_find(database, body.size(), looks_for_text);

@@ -20,9 +20,6 @@
 
 namespace octavo::query {
 
-/// A slice ends when this much output waits to be sent.
-inline constexpr std::size_t find_output_bytes_max = 64 * 1024;
-
 /// One run of a query: reads slice by slice and writes each result, a document or a row, as JSON text. Between slices
 /// it holds no snapshot and continues by key, so a slow client pins nothing and does not delay writers; documents that
 /// change meanwhile are seen as they are when they are reached. If several plans take turns (plan_turns.h), each

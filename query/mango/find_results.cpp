@@ -211,7 +211,7 @@ Expected<FindExecution::Flow> FindExecution::keep_for_sort(simdjson::dom::elemen
 
 ScanState FindExecution::write_sorted() {
   for (; sorted_position_ < sorted_.size(); ++sorted_position_) {
-    if (output_.size() >= find_output_bytes_max) return ScanState::more;
+    if (output_.size() >= partitioning::ScanBudget::output_bytes_max) return ScanState::more;
     if (!first_) output_ += result_separator;
     first_ = false;
     output_ += sorted_[sorted_position_].text;

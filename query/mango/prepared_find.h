@@ -16,9 +16,6 @@
 
 namespace octavo::query {
 
-/// Longer requests are parsed and planned on a worker: they may list thousands of strings, which must be sorted.
-inline constexpr std::size_t find_inline_bytes_max = 16 * 1024;
-
 /// A query, parsed and planned: everything that is known before reading. Immutable, shared by the runs of equal
 /// requests.
 struct PreparedFind : CachedQuery {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -11,6 +12,9 @@
 #include "query/selector/selector.h"
 
 namespace octavo::query {
+
+/// Longer queries are parsed and planned on a worker: they may list thousands of strings, which must be sorted.
+inline constexpr std::size_t inline_query_bytes_max = 16ULL << 10;
 
 /// What the planner reads of a query, in whichever language the query is written.
 struct PlanRequest {

@@ -23,6 +23,7 @@
 #include "query/database/database_services.h"
 #include "query/json/property_path.h"
 #include "query/plan/explain.h"
+#include "query/plan/plan_request.h"
 #include "query/sql/compile/sql_query.h"
 #include "query/sql/run/client_merge_plan.h"
 #include "query/sql/run/index_metrics.h"
@@ -39,9 +40,6 @@ namespace {
 namespace sql = query::sql;
 using partitioning::ScanBudget;
 using partitioning::ScanState;
-
-// Longer queries are parsed on a worker.
-constexpr std::size_t inline_parsed_bytes_max = 16 * 1024;
 
 partitioning::KeyValue key_value(const boost::json::value& value) {
   if (value.is_string()) return std::string(value.get_string());
@@ -254,7 +252,7 @@ Handled serve_query(Call& call) {
   const QueryTimes times;
   Expected<sql::SqlQuery::Ptr> query;
   const auto& computed = opened.definition->computed;
-  if (call.request.body.size() <= inline_parsed_bytes_max) {
+  if (call.request.body.size() <= query::inline_query_bytes_max) {
     query = parse_query(call.request, computed);
   } else {
     const auto parse = [&call, &computed] { return parse_query(call.request, computed); };

@@ -19,7 +19,7 @@ Task<Expected<bool>> fill(WorkerSlices& slices, SliceProducer& producer, std::st
   while (true) {
     auto slice = [&producer, &out] { return producer.produce(out, ScanBudget::worker_slice()); };
     Expected<bool> complete = co_await slices.run(std::move(slice), producer.runs_functions());
-    if (!complete || *complete || out.size() >= slice_bytes) co_return complete;
+    if (!complete || *complete || out.size() >= ScanBudget::output_bytes_max) co_return complete;
   }
 }
 
@@ -74,7 +74,7 @@ Task<Expected<Reply>> sliced_reply(Call& call, std::unique_ptr<SliceProducer> pr
   } else {
     complete = producer->produce(reply.body, ScanBudget::inline_slice());
   }
-  if (complete && !*complete && reply.body.size() < slice_bytes) {
+  if (complete && !*complete && reply.body.size() < ScanBudget::output_bytes_max) {
     complete = co_await fill(slices, *producer, reply.body);
   }
   if (!complete) co_return std::unexpected(std::move(complete).error());

@@ -13,16 +13,13 @@
 
 namespace octavo::api::couch {
 
-/// The approximate size of the pieces of a reply that are held in memory.
-inline constexpr std::size_t slice_bytes = 64 * 1024;
-
 /// Produces a long reply piece by piece. Owns everything that it needs; holds no snapshot between calls. Called by one
 /// thread at a time, but not always by the same one.
 class SliceProducer {
  public:
   virtual ~SliceProducer() = default;
-  /// Appends the next piece to `out`: until `budget` is used up or `out` has `slice_bytes`. True if the reply is
-  /// complete.
+  /// Appends the next piece to `out`: until `budget` is used up or `out` has its
+  /// output_bytes_max. True if the reply is complete.
   virtual Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) = 0;
   /// Request units spent so far, when `bytes` of the reply were produced.
   virtual double charge(std::uint64_t bytes) const;

@@ -25,7 +25,6 @@ using storage::Revision;
 using storage::Sequence;
 using storage::Snapshot;
 
-constexpr std::size_t feed_slice_bytes = 64 * 1024;
 constexpr std::uint64_t pending_count_max = 1000;
 // `_doc_ids` with at most this many ids looks each document up, as Apache CouchDB does up to its
 // changes_doc_ids_optimization_threshold.
@@ -140,7 +139,7 @@ Expected<bool> ChangesFeed::send_unsettled(std::string& out, ScanBudget budget) 
   while (!unsettled_.empty() && !limit_reached()) {
     const auto next = unsettled_.extract(unsettled_.begin());
     OCTAVO_TRY_VOID(send_as_it_is(out, next.value(), watermark));
-    if (out.size() >= feed_slice_bytes || ScanBudget::Clock::now() >= budget.until) break;
+    if (out.size() >= ScanBudget::output_bytes_max || ScanBudget::Clock::now() >= budget.until) break;
   }
   return unsettled_.empty();
 }
@@ -177,7 +176,7 @@ Expected<bool> ChangesFeed::scan(std::string& out, ScanBudget budget) {
     rendered = append_row(out, Row{change, snapshot});
     if (!rendered || limit_reached()) return Visit::stop;
     const bool is_long = filter_.match_steps() - steps_before >= query::match_steps_per_slice;
-    return is_long || out.size() >= feed_slice_bytes ? Visit::pause : Visit::next;
+    return is_long || out.size() >= ScanBudget::output_bytes_max ? Visit::pause : Visit::next;
   };
   OCTAVO_TRY(const auto state, scan_->run(budget, visit));
   if (!rendered) return std::unexpected(std::move(rendered).error());
@@ -196,7 +195,7 @@ Expected<bool> ChangesFeed::scan_by_function(std::string& out, ScanBudget budget
     OCTAVO_TRY_VOID(append_candidate(out, candidates_.front()));
     candidates_.pop_front();
     if (limit_reached()) return false;
-    if (out.size() >= feed_slice_bytes || ScanBudget::Clock::now() >= budget.until) break;
+    if (out.size() >= ScanBudget::output_bytes_max || ScanBudget::Clock::now() >= budget.until) break;
   }
   return collected_all_ && candidates_.empty();
 }

@@ -10,6 +10,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/system/system_error.hpp>
 
+#include "partitioning/scan.h"
+
 namespace octavo::api::couch {
 
 namespace {
@@ -18,7 +20,6 @@ namespace asio = boost::asio;
 using std::chrono::steady_clock;
 using Step = FollowedFeed::Step;
 
-constexpr std::size_t piece_bytes = 64 * 1024;
 // A feed that fails or ends within this time gets an ordinary reply. After it the head is sent, so that a client that
 // waits for a slow filter gets heartbeats.
 constexpr std::chrono::milliseconds head_wait_max{500};
@@ -109,7 +110,8 @@ Task<Expected<Reply>> feed_reply(std::unique_ptr<FollowedFeed> feed, FeedMode mo
   }
   const auto head_until = steady_clock::now() + head_wait_max;
   auto advanced = co_await feed->advance(reply.body, false);
-  while (advanced && *advanced == Step::more && reply.body.size() < piece_bytes && steady_clock::now() < head_until) {
+  while (advanced && *advanced == Step::more && reply.body.size() < partitioning::ScanBudget::output_bytes_max &&
+         steady_clock::now() < head_until) {
     advanced = co_await feed->advance(reply.body, true);
   }
   OCTAVO_CO_TRY(const auto step, std::move(advanced));

@@ -20,8 +20,6 @@ using storage::Sequence;
 using storage::VersionOperation;
 using storage::VersionRow;
 
-constexpr std::size_t versions_slice_bytes = 64 * 1024;
-
 std::string_view name_of(VersionOperation operation) {
   switch (operation) {
     case VersionOperation::created:
@@ -82,7 +80,7 @@ class VersionFeed final : public FollowedFeed {
       OCTAVO_TRY(const ScanState state, scan_.run(budget, [&](const VersionRow& row) {
         append_row(rows, row);
         if (limit_reached()) return Visit::stop;
-        return rows.size() >= versions_slice_bytes ? Visit::pause : Visit::next;
+        return rows.size() >= ScanBudget::output_bytes_max ? Visit::pause : Visit::next;
       }));
       // Append the head only with the first rows, so that an earlier error gets an ordinary reply.
       begin(out);

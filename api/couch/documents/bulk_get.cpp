@@ -103,7 +103,7 @@ class BulkGetProducer final : public SliceProducer {
   Expected<bool> produce(std::string& out, partitioning::ScanBudget budget) override {
     if (next_ == 0 && is_json()) out += "{\"results\":[";
     for (std::size_t rows = 0; next_ < wanted_.size(); ++rows) {
-      if (rows == budget.rows_max || out.size() >= slice_bytes) return false;
+      if (rows == budget.rows_max || out.size() >= partitioning::ScanBudget::output_bytes_max) return false;
       if (next_ > 0 && is_json()) out += ',';
       OCTAVO_TRY_VOID(append_result(out, wanted_[next_++]));
     }

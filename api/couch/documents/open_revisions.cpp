@@ -112,7 +112,7 @@ class OpenRevisionsProducer final : public SliceProducer {
     }
     for (std::size_t rows = 0; next_ < opened_.size(); ++rows) {
       const bool tired = rows > 0 && budget.is_over_after(rows);
-      if (tired || rows == budget.rows_max || out.size() >= slice_bytes) return false;
+      if (tired || rows == budget.rows_max || out.size() >= partitioning::ScanBudget::output_bytes_max) return false;
       const auto& opened = opened_[next_];
       begin_entry(out, opened.node.has_value());
       if (opened.node) {

@@ -136,7 +136,7 @@ class ListProducer : public SliceProducer {
   }
   Visit after_row(const std::string& out) const {
     if (emitted_ == query_.limit) return Visit::stop;
-    return out.size() >= slice_bytes ? Visit::pause : Visit::next;
+    return out.size() >= ScanBudget::output_bytes_max ? Visit::pause : Visit::next;
   }
   void append_row_start(std::string& out, std::string_view id) {
     separate(out);
@@ -337,7 +337,7 @@ class QueriesReply final : public SliceProducer {
       OCTAVO_TRY(const bool complete, current_->produce(out, budget));
       if (!complete) return false;
       current_.reset();
-      if (next_ < queries_.size() && out.size() >= slice_bytes) return false;
+      if (next_ < queries_.size() && out.size() >= ScanBudget::output_bytes_max) return false;
     }
     out += "\r\n]}\n";
     return true;

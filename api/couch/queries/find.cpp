@@ -32,6 +32,7 @@
 #include "query/mango/prepared_find.h"
 #include "query/mango/text_find.h"
 #include "query/plan/charge_estimate.h"
+#include "query/plan/plan_request.h"
 #include "query/selector/match_budget.h"
 #include "query/walk/plan_indexes.h"
 #include "query/walk/storage_statistics.h"
@@ -108,7 +109,7 @@ struct RunningFind {
 /// Runs `work`, which parses, plans or shows a request; on a worker if the request is long.
 template <class Work>
 Task<std::invoke_result_t<Work&>> work_on_find_body(const Call& call, Work work) {
-  return work_on_body(call, std::move(work), query::find_inline_bytes_max + 1);
+  return work_on_body(call, std::move(work), query::inline_query_bytes_max + 1);
 }
 
 Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
@@ -190,7 +191,7 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
   if (partition.empty()) partition = prepared->request.partition;
   const auto partition_key = partition.empty() ? std::nullopt : std::optional(partition);
   const auto work = query::scan_work_of(*call.database, *prepared, !partition.empty());
-  const bool is_long = call.request.body.size() > query::find_inline_bytes_max ||
+  const bool is_long = call.request.body.size() > query::inline_query_bytes_max ||
                        query::cost_grows_with_document(prepared->request.selector) || prepared->projection.is_costly();
   RunningFind running{
       .execution = {call.database, std::move(prepared), std::move(partition), call.services.settings.sort_bytes_max},

@@ -23,6 +23,7 @@
 #include "query/database/database_services.h"
 #include "query/json/split.h"
 #include "query/plan/explain.h"
+#include "query/plan/plan_request.h"
 #include "query/sql/run/query_charge.h"
 #include "query/sql/run/sql_estimate.h"
 #include "query/sql/run/sql_execution.h"
@@ -35,9 +36,6 @@ namespace octavo::api::couch {
 namespace {
 
 namespace sql = query::sql;
-
-// Longer queries are parsed on a worker.
-constexpr std::size_t inline_parsed_bytes_max = 16 * 1024;
 
 /// A request body, divided into parts that are not parsed yet.
 struct SqlRequest {
@@ -145,7 +143,7 @@ Task<Expected<Prepared>> prepare(Call& call, query::MangoIndexes& indexes, const
     if (auto found = sql::find_prepared_sql(indexes, key, partition)) co_return found;
   }
   Expected<sql::SqlQuery::Ptr> query;
-  if (request.query.size() + request.parameters.size() <= inline_parsed_bytes_max) {
+  if (request.query.size() + request.parameters.size() <= query::inline_query_bytes_max) {
     query = parse_query_of(request, computed);
   } else {
     const auto parse = [&request, &computed] { return parse_query_of(request, computed); };

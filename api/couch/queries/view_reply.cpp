@@ -92,14 +92,15 @@ class MapReply final : public SliceProducer {
       OCTAVO_TRY(const auto state, scan_->run(budget, [&](const ViewRow& row) {
         rendered = append_row(out, row);
         if (!rendered || emitted_ == query_.limit) return Visit::stop;
-        return out.size() >= slice_bytes ? Visit::pause : Visit::next;
+        return out.size() >= ScanBudget::output_bytes_max ? Visit::pause : Visit::next;
       }));
       OCTAVO_TRY_VOID(rendered);
       if (state == ScanState::more) return false;
       skip_ = scan_->skip_left();
       scan_.reset();
       // Pause here too: there may be many keys with few rows each.
-      if (out.size() >= slice_bytes || budget.is_over_after(8) || ++ranges_done_ % budget.rows_max == 0) {
+      if (out.size() >= ScanBudget::output_bytes_max || budget.is_over_after(8) ||
+          ++ranges_done_ % budget.rows_max == 0) {
         if (next_ < ranges_.size() && emitted_ < query_.limit) return false;
       }
     }
@@ -250,7 +251,7 @@ class ReduceReply final : public SliceProducer {
         append_group(out, *group);
       }
       // A group costs about as much as a few hundred rows.
-      if (is_over(budget) || groups == budget.rows_max || out.size() >= slice_bytes) return false;
+      if (is_over(budget) || groups == budget.rows_max || out.size() >= ScanBudget::output_bytes_max) return false;
     }
     append_head(out);
     out += "\r\n]}";
@@ -326,7 +327,7 @@ class SeveralViewReplies final : public SliceProducer {
       if (!complete) return false;
       answers_[next_++].reset();
       within_ = false;
-      if (next_ < answers_.size() && (out.size() >= slice_bytes || is_over(budget))) return false;
+      if (next_ < answers_.size() && (out.size() >= ScanBudget::output_bytes_max || is_over(budget))) return false;
     }
     if (answers_.empty()) out += "{\"results\":[";
     out += "\r\n]}\n";

@@ -14,13 +14,14 @@
 #include "query/index/catalog/mango_indexes.h"
 #include "query/mango/find_request.h"
 #include "query/mango/prepared_find.h"
+#include "query/plan/plan_request.h"
 
 namespace octavo::query {
 
 /// Runs `work`, which parses or plans a request; on a worker if the request is long.
 template <class Work>
 Task<std::invoke_result_t<Work&>> work_on_find(partitioning::Database& database, std::size_t body_bytes, Work work) {
-  if (body_bytes <= find_inline_bytes_max) co_return work();
+  if (body_bytes <= inline_query_bytes_max) co_return work();
   co_return co_await database.engine().workers().run_patiently(std::move(work));
 }
 

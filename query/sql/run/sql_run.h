@@ -24,9 +24,6 @@ namespace octavo::query::sql {
 
 using partitioning::ScanState;
 
-/// A slice ends when this much output waits to be sent.
-inline constexpr std::size_t sql_output_bytes_max = 64 * 1024;
-
 /// One run of a query: sql_execution.cpp begins and continues it, sql_turns.cpp chooses the plan, sql_walk.cpp reads,
 /// sql_results.cpp makes results.
 class SqlExecution::Implementation {
@@ -46,7 +43,9 @@ class SqlExecution::Implementation {
   using Flow = PlanWalk::Flow;
   // What the walk asks and tells: see PlanWalk::run.
   bool is_finished() const { return finished_; }
-  bool is_enough() const { return output_.size() >= sql_output_bytes_max || evaluation_.is_late(); }
+  bool is_enough() const {
+    return output_.size() >= partitioning::ScanBudget::output_bytes_max || evaluation_.is_late();
+  }
   bool is_turn_over() const;
   Flow see_entry(std::string_view key);
   Expected<Flow> take_entry(const IndexRow& row, std::string_view position, const DocumentLookup& documents);
@@ -138,7 +137,7 @@ class SqlExecution::Implementation {
   void begin_results();
   void prepare_groups();
   std::size_t row_after_resume_key();
-  ScanState write_results(std::size_t output_bytes_max = sql_output_bytes_max);
+  ScanState write_results(std::size_t output_bytes_max = partitioning::ScanBudget::output_bytes_max);
   void go_on_after(std::size_t row);
   Flow count_result(std::size_t bytes);
 
