@@ -88,12 +88,11 @@ std::optional<std::string> base64url_decode(std::string_view text) {
 }
 
 std::string hex_encode(std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
   std::string out;
   out.reserve(bytes.size() * 2);
   for (const char c : bytes) {
-    out.push_back(digits[static_cast<unsigned char>(c) >> 4]);
-    out.push_back(digits[static_cast<unsigned char>(c) & 15]);
+    out.push_back(hex_digits[static_cast<unsigned char>(c) >> 4]);
+    out.push_back(hex_digits[static_cast<unsigned char>(c) & 15]);
   }
   return out;
 }

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/encoding.h"
+
 namespace octavo {
 
 /// A tiny append-only JSON writer over std::string: the caller writes the punctuation, these write the leaves.
@@ -36,7 +38,6 @@ inline std::size_t json_unescaped_prefix(std::string_view text) {
 /// `normalize_document`, a checked id or a parsed request is). Copies runs; escapes only `"`, `\` and control
 /// characters.
 inline void append_json_string(std::string& out, std::string_view text) {
-  constexpr char hex[] = "0123456789abcdef";
   out.push_back('"');
   while (true) {
     const std::size_t run = json_unescaped_prefix(text);
@@ -69,8 +70,8 @@ inline void append_json_string(std::string& out, std::string_view text) {
         break;
       default:
         out.append("u00");
-        out.push_back(hex[c >> 4]);
-        out.push_back(hex[c & 15]);
+        out.push_back(crypto::hex_digits[c >> 4]);
+        out.push_back(crypto::hex_digits[c & 15]);
     }
   }
   out.push_back('"');

@@ -162,19 +162,15 @@ std::optional<std::string> percent_decode(std::string_view text, bool plus_is_sp
 }
 
 std::string percent_encode(std::string_view text) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
   std::string out;
   out.reserve(text.size());
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
     const bool unreserved = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
                             c == '.' || c == '_' || c == '~';
     if (unreserved) {
       out.push_back(c);
     } else {
-      out.push_back('%');
-      out.push_back(digits[byte >> 4]);
-      out.push_back(digits[byte & 15]);
+      crypto::append_percent_encoded(out, c);
     }
   }
   return out;

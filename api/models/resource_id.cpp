@@ -80,14 +80,13 @@ std::string new_script_rid(std::string_view container_rid, unsigned kind) {
 
 std::string new_uuid() {
   thread_local std::mt19937_64 random{std::random_device{}()};
-  constexpr std::string_view hex_digits = "0123456789abcdef";
   std::string id = "00000000-0000-4000-8000-000000000000";
   std::uint64_t bits = random();
   for (std::size_t i = 0; i < id.size(); ++i) {
     if (i == 19) bits = random();
     if (id[i] == '-' || i == 14) continue;  // keeps the version digit
     const std::uint64_t digit = i == 19 ? 8 | (bits & 3) : bits & 15;
-    id[i] = hex_digits[digit];
+    id[i] = crypto::hex_digits[digit];
     bits >>= 4;
   }
   return id;

@@ -44,17 +44,14 @@ void append_number_text(std::string& out, double number) {
 }
 
 void append_escaped(std::string& out, std::string_view text, bool hierarchical) {
-  constexpr char hex_digits[] = "0123456789ABCDEF";
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     const bool escape = c == ':' || c == '%' || (hierarchical && c == ',') || (i == 0 && (c == '_' || c == '!'));
-    if (!escape) {
+    if (escape) {
+      crypto::append_percent_encoded(out, c);
+    } else {
       out.push_back(c);
-      continue;
     }
-    out.push_back('%');
-    out.push_back(hex_digits[static_cast<unsigned char>(c) >> 4]);
-    out.push_back(hex_digits[c & 15]);
   }
 }
 

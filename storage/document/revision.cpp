@@ -20,9 +20,9 @@ using HexPair = std::array<char, 2>;
 
 /// The two hexadecimal digits of each byte: half the work of one digit at a time.
 constexpr std::array<HexPair, 256> hex_pairs = [] {
-  constexpr std::string_view digits = "0123456789abcdef";
   std::array<HexPair, 256> pairs{};
-  for (std::size_t byte = 0; byte < pairs.size(); ++byte) pairs[byte] = {digits[byte >> 4], digits[byte & 15]};
+  for (std::size_t byte = 0; byte < pairs.size(); ++byte)
+    pairs[byte] = {crypto::hex_digits[byte >> 4], crypto::hex_digits[byte & 15]};
   return pairs;
 }();
 

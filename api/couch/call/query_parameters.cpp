@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/ascii_case.h"
+#include "base/encoding.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::api::couch {
@@ -33,17 +34,13 @@ bool any_in_list(std::string_view list, Use use) {
 
 // Encodes an id as CouchDB does in Location: letters, digits and `_.-:` are unchanged.
 void append_url_encoded(std::string& out, std::string_view text) {
-  constexpr char hex_digits[] = "0123456789ABCDEF";
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
                        c == '.' || c == '-' || c == ':';
     if (plain) {
       out += c;
     } else {
-      out += '%';
-      out += hex_digits[byte >> 4];
-      out += hex_digits[byte & 15];
+      crypto::append_percent_encoded(out, c);
     }
   }
 }

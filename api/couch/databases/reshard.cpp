@@ -1,5 +1,6 @@
 // /_reshard: splits of physical partitions, with the paths and JSON of CouchDB's resharding.
 // https://docs.couchdb.org/en/stable/api/server/common.html#reshard
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 
@@ -13,6 +14,7 @@
 #include "api/couch/databases/routes.h"
 #include "api/couch/databases/shards.h"
 #include "api/couch/server/server.h"
+#include "base/encoding.h"
 
 namespace octavo::api::couch {
 
@@ -209,9 +211,9 @@ Task<Expected<Reply>> delete_job(Call& call) {
 
 /// Whether the text has the form `00000000-7fffffff`.
 bool is_range(std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdefABCDEF";
-  return text.size() == 17 && text[8] == '-' && text.substr(0, 8).find_first_not_of(digits) == std::string_view::npos &&
-         text.substr(9).find_first_not_of(digits) == std::string_view::npos;
+  const auto is_digit = [](char c) { return crypto::hex_value(c) >= 0; };
+  return text.size() == 17 && text[8] == '-' && std::ranges::all_of(text.substr(0, 8), is_digit) &&
+         std::ranges::all_of(text.substr(9), is_digit);
 }
 
 /// The physical partitions that a request names: `shard`, or `db` with or without `range`.

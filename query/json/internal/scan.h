@@ -10,6 +10,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "base/encoding.h"
 #include "base/error.h"
 
 /// The lexical level of JSON (RFC 8259), shared by the normaliser and the splitter. Functions take the text as a pair
@@ -60,18 +61,12 @@ inline const char* literal(const char* p, const char* end) {
   return nullptr;
 }
 
-inline int hex_digit(char c) {
-  if (is_digit(c)) return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 /// Four hexadecimal digits at `p`, or -1.
 inline int hex4(const char* p, const char* end) {
   if (end - p < 4) return -1;
   int value = 0;
   for (int i = 0; i < 4; ++i) {
-    const int digit = hex_digit(p[i]);
+    const int digit = crypto::hex_value(p[i]);
     if (digit < 0) return -1;
     value = value * 16 + digit;
   }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/ascii_case.h"
+#include "base/encoding.h"
 #include "query/json/internal/scan.h"
 #include "query/json/normalize.h"
 
@@ -174,8 +175,8 @@ class Lexer {
     if (peek() == '0' && (peek(1) | 0x20) == 'x') {
       at_ += 2;
       const std::size_t digits = at_;
-      while (scan::hex_digit(peek()) >= 0) {
-        token.number = token.number * 16 + scan::hex_digit(peek());
+      while (crypto::hex_value(peek()) >= 0) {
+        token.number = token.number * 16 + crypto::hex_value(peek());
         ++at_;
       }
       if (at_ == digits || is_name_part(peek())) return bad_number(start);

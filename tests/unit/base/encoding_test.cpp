@@ -61,3 +61,10 @@ TEST_CASE("hexadecimal is read in either case and refused when odd or foreign") 
   CHECK_FALSE(hex_decode("0"));
   CHECK_FALSE(hex_decode("0g"));
 }
+
+TEST_CASE("a byte is percent-encoded with two upper-case digits") {
+  std::string text = "a";
+  append_percent_encoded(text, '/');
+  append_percent_encoded(text, '\xef');
+  CHECK(text == "a%2F%EF");
+}
