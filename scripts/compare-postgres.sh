@@ -45,7 +45,8 @@ SQL
 last_customer=$((documents / 25 - 1)) last_partition=$((documents / 100 - 1))
 cat >"$folder/get.sql" <<SQL
 \\set n random(0, $documents - 1)
-SELECT doc FROM bench WHERE id = 'c' || lpad((:n::int / 100)::text, 7, '0') || chr(58) || 'd' || lpad((:n::int % 100)::text, 3, '0');
+SELECT doc FROM bench WHERE id =
+  'c' || lpad((:n::int / 100)::text, 7, '0') || chr(58) || 'd' || lpad((:n::int % 100)::text, 3, '0');
 SQL
 cat >"$folder/global-find.sql" <<SQL
 \\set n random(2, $last_customer)
@@ -53,7 +54,8 @@ SELECT id, doc FROM bench WHERE doc->>'customer' = 'u' || lpad((:n::int)::text, 
 SQL
 cat >"$folder/partition-find.sql" <<SQL
 \\set n random(0, $last_partition)
-SELECT id, doc FROM bench WHERE split_part(id, ':', 1) = 'c' || lpad((:n::int)::text, 7, '0') AND doc->>'kind' = 'k1' LIMIT 25;
+SELECT id, doc FROM bench
+  WHERE split_part(id, ':', 1) = 'c' || lpad((:n::int)::text, 7, '0') AND doc->>'kind' = 'k1' LIMIT 25;
 SQL
 cat >"$folder/put.sql" <<SQL
 INSERT INTO bench SELECT 'w' || gen_random_uuid(), doc FROM bench WHERE id = 'c0000000' || chr(58) || 'd001';
@@ -62,7 +64,8 @@ echo "SELECT doc->>'kind', count(*) FROM bench GROUP BY 1;" >"$folder/group.sql"
 chmod 644 "$folder"/*.sql
 
 rate() {  # rate NAME CONNECTIONS: transactions per second of a script
-  as_postgres "$bin/pgbench" -h "$folder" -U postgres -n -M prepared -c "$2" -j 2 -T "$seconds" -f "$folder/$1.sql" postgres |
+  as_postgres "$bin/pgbench" -h "$folder" -U postgres -n -M prepared -c "$2" -j 2 -T "$seconds" \
+    -f "$folder/$1.sql" postgres |
     sed -n 's/^tps = \([0-9.]*\).*/\1/p'
 }
 declare -A postgres

@@ -2,9 +2,9 @@
 # The long run of the crash tests: crash-test.sh [CYCLES [IMAGES]], 2000 and 1000 if not said. Builds first.
 #
 # CYCLES times a server is killed under load, started again and compared with what it acknowledged. Then IMAGES folders
-# as a power loss could leave them are checked, once with each durability, after that one folder for each end of a sync
-# in a short run and the moment before it, and the same of the first start on a folder of an earlier format. Ends with an error at the first loss; the output then names the seed and the
-# folder.
+# as a power loss could leave them are checked, once with each durability. After that, one folder is checked for each end
+# of a sync in a short run, one for the moment before it, and the same for the first start on a folder of an earlier
+# format. The script exits with an error at the first loss; the output then names the seed and the folder.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cycles=${1:-2000}

@@ -27,7 +27,8 @@ done
 if ((${#targets[@]} == 0)); then
   mapfile -t targets < <(sed -n 's/^octavo_fuzz_target(\([a-z_]*\).*/\1/p' tests/fuzz/CMakeLists.txt)
 fi
-command -v clang++-19 >/dev/null || { echo "clang++-19 is missing: apt-get install clang-19 libclang-rt-19-dev" >&2; exit 1; }
+command -v clang++-19 >/dev/null ||
+  { echo "clang++-19 is missing: apt-get install clang-19 libclang-rt-19-dev" >&2; exit 1; }
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DOCTAVO_FUZZ=ON -DOCTAVO_FUZZ_SANITIZE="$sanitize" \
   -DOCTAVO_ASSERTIONS=ON -DOCTAVO_BENCHMARKS=OFF \

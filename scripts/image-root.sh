@@ -18,7 +18,8 @@ mkdir -p "$folder/usr/lib" "$folder/usr/share/doc"
 ln -s usr/lib "$folder/lib"
 install -D --mode 0755 "$program" "$folder/usr/bin/octavo"
 
-mapfile -t libraries < <(ldd "$program" | sed -nE -e 's/^.*not found.*$/&/p' -e 's/^.* => (\/[^ ]+) .*$/\1/p' -e 's/^[[:space:]]+(\/[^ ]+) \(.*$/\1/p')
+mapfile -t libraries < <(ldd "$program" |
+  sed -nE -e 's/^.*not found.*$/&/p' -e 's/^.* => (\/[^ ]+) .*$/\1/p' -e 's/^[[:space:]]+(\/[^ ]+) \(.*$/\1/p')
 ((${#libraries[@]} > 0)) || { echo "image-root.sh: ldd finds no libraries of $program" >&2; exit 1; }
 packages=()
 for library in "${libraries[@]}"; do

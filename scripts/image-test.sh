@@ -26,7 +26,8 @@ podman() { command podman "$@" 2> >(grep -v 'unable to get systemd connection' >
 need() {
   local missing=()
   for package in "$@"; do
-    [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
+    [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) == installed ]] ||
+      missing+=("$package")
   done
   ((${#missing[@]} == 0)) || { apt-get update -q && apt-get install -yq --no-install-recommends "${missing[@]}"; } >&2
 }
@@ -37,7 +38,8 @@ need() {
 write_configuration() {
   local driver=vfs
   grep -qw overlay /proc/filesystems && driver=overlay
-  printf '[storage]\ndriver = "%s"\ngraphroot = "%s/store"\nrunroot = "%s/run"\n' "$driver" "$work" "$work" >"$work/storage.conf"
+  printf '[storage]\ndriver = "%s"\ngraphroot = "%s/store"\nrunroot = "%s/run"\n' "$driver" "$work" "$work" \
+    >"$work/storage.conf"
   # A root that lacks CAP_SYS_RESOURCE cannot set a container's resource limits: the runtime gets none.
   cat >"$work/runtime.new" <<'R'
 #!/bin/bash
@@ -53,8 +55,9 @@ exec /usr/sbin/runc "$@"
 R
   chmod +x "$work/runtime.new"
   mv "$work/runtime.new" "$work/runtime"
-  printf '[containers]\nlog_driver = "k8s-file"\n[engine]\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nruntime = "%s/runtime"\n[network]\nnetwork_backend = "netavark"\n' \
-    "$work" >"$work/containers.conf"
+  printf '%s\n' '[containers]' 'log_driver = "k8s-file"' '[engine]' 'cgroup_manager = "cgroupfs"' \
+    'events_logger = "file"' "runtime = \"$work/runtime\"" '[network]' 'network_backend = "netavark"' \
+    >"$work/containers.conf"
 }
 
 make_base() {
@@ -70,10 +73,15 @@ make_base() {
   fi
   # Downloaded packages do not stay in a layer, as in the official image.
   # shellcheck disable=SC2016  # $1 is the hook's own
-  [[ -e $work/base.tar ]] || { cat /etc/apt/sources.list /etc/apt/sources.list.d/debian*.{list,sources} 2>/dev/null || true; } |
+  [[ -e $work/base.tar ]] ||
+    { cat /etc/apt/sources.list /etc/apt/sources.list.d/debian*.{list,sources} 2>/dev/null || true; } |
     mmdebstrap --variant=minbase --include=usr-is-merged --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr "${options[@]}" \
-      --customize-hook='printf "%s\n" "DPkg::Post-Invoke { \"rm -f /var/cache/apt/archives/*.deb /var/cache/apt/*.bin || true\"; };" "Dir::Cache::pkgcache \"\";" "Dir::Cache::srcpkgcache \"\";" "Acquire::Languages \"none\";" "Acquire::GzipIndexes \"true\";" >"$1/etc/apt/apt.conf.d/docker-clean"' \
-      --customize-hook='rm -rf "$1"/etc/apt/sources.list* "$1"/etc/apt/apt.conf.d/99mmdebstrap "$1"/var/cache/apt/*.bin "$1"/etc/resolv.conf "$1"/etc/hostname; mkdir "$1/etc/apt/sources.list.d"' \
+      --customize-hook='printf "%s\n" \
+        "DPkg::Post-Invoke { \"rm -f /var/cache/apt/archives/*.deb /var/cache/apt/*.bin || true\"; };" \
+        "Dir::Cache::pkgcache \"\";" "Dir::Cache::srcpkgcache \"\";" "Acquire::Languages \"none\";" \
+        "Acquire::GzipIndexes \"true\";" >"$1/etc/apt/apt.conf.d/docker-clean"' \
+      --customize-hook='rm -rf "$1"/etc/apt/sources.list* "$1"/etc/apt/apt.conf.d/99mmdebstrap \
+        "$1"/var/cache/apt/*.bin "$1"/etc/resolv.conf "$1"/etc/hostname; mkdir "$1/etc/apt/sources.list.d"' \
       bookworm "$work/new.tar" - >&2
   [[ -e $work/base.tar ]] || mv "$work/new.tar" "$work/base.tar"
   local container
@@ -158,10 +166,12 @@ request() { curl --silent --show-error --fail --max-time 120 --header 'Content-T
 replies() { request "$url$1" | grep -q "$2"; }  # replies PATH PATTERN
 
 write_and_read() {
+  local view='{"map":"function (doc) { emit(doc.price, null); }"}'
+  local search='{"index":"function (doc) { index(\"price\", doc.price); }"}'
   request --output /dev/null --request PUT "$url/shop" &&
     request --output /dev/null --request PUT "$url/shop/p1" --data '{"price":3}' &&
     request --output /dev/null --request PUT "$url/shop/_design/d" --data \
-      '{"views":{"v":{"map":"function (doc) { emit(doc.price, null); }"}},"indexes":{"s":{"index":"function (doc) { index(\"price\", doc.price); }"}}}' &&
+      "{\"views\":{\"v\":$view},\"indexes\":{\"s\":$search}}" &&
     replies /shop/_design/d/_view/v '"key":3' && replies '/shop/_design/d/_search/s?q=price:3' '"total_rows":1'
 }
 
@@ -170,7 +180,8 @@ cosmos_answers() {
   local key=C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw== date hex signature
   date=$(LC_ALL=C date --utc '+%a, %d %b %Y %H:%M:%S GMT')
   hex=$(base64 --decode <<<"$key" | od -An -v -tx1 | tr -d ' \n')
-  signature=$(printf 'get\ndbs\n\n%s\n\n' "${date,,}" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$hex" -binary | base64 --wrap 0)
+  signature=$(printf 'get\ndbs\n\n%s\n\n' "${date,,}" |
+    openssl dgst -sha256 -mac HMAC -macopt "hexkey:$hex" -binary | base64 --wrap 0)
   curl --silent --fail --max-time 10 --header "x-ms-date: $date" --header 'x-ms-version: 2018-12-31' \
     --header "authorization: $(printf 'type=master&ver=1.0&sig=%s' "$signature" | jq -sRr @uri)" "$cosmos_url/dbs" |
     grep -q '"Databases"'
@@ -225,7 +236,8 @@ second_is_refused() {
 log_is_json() { logs | jq -es 'length > 1 and all(type == "object")' >/dev/null; }
 not_started() { [[ $(podman wait "$name") == 1 ]]; }
 explains_permissions() {
-  logs | grep -q 'Permission denied\. This process has uid 5984 and gid 0; /data belongs to 0:0 and has mode 0755\. Type as root: chown -R 5984:0 /data'
+  local who='This process has uid 5984 and gid 0; /data belongs to 0:0 and has mode 0755\.'
+  logs | grep -q "Permission denied\. $who Type as root: chown -R 5984:0 /data"
 }
 io_threads() { logs | grep -q "may use $1 of [0-9]* processors.* io_threads=$1 worker_threads=$1\$"; }
 thread_names_are() {  # what the kernel counts, not what the log says

@@ -56,7 +56,9 @@ if [[ $url =~ ^(https?://)([^/@]*)@(.*)$ ]]; then
 fi
 export OCTAVO_LOAD_DATABASE=$database OCTAVO_LOAD_DOCS=$docs OCTAVO_LOAD_BATCH=$batch OCTAVO_LOAD_SCRIPTS=$here/load
 
-call() { curl --silent --show-error --fail-with-body --max-time 600 --header 'Content-Type: application/json' --request "$@"; }
+call() {
+  curl --silent --show-error --fail-with-body --max-time 600 --header 'Content-Type: application/json' --request "$@"
+}
 
 fill() {
   echo "Filling $database with $docs documents ..."
@@ -70,7 +72,8 @@ fill() {
       "function for liquids in millilitres and fluid ounces, a fifteen year guarantee and a bowl of stainless steel"
     for (n = 0; n < docs; ++n) {
       file = sprintf("%s/%09d.json", folder, int(n / 1000))
-      printf("%s{\"_id\":\"c%07d:d%03d\",\"type\":\"item\",\"kind\":\"k%d\",\"number\":%d,\"price\":%d.99,\"name\":\"Item number %d\"," \
+      printf("%s{\"_id\":\"c%07d:d%03d\",\"type\":\"item\",\"kind\":\"k%d\",\"number\":%d," \
+        "\"price\":%d.99,\"name\":\"Item number %d\"," \
         "\"active\":%s,\"tags\":[\"red\",\"green\",\"blue\"],\"text\":\"%s\"}", n % 1000 ? "," : "{\"docs\":[",
         int(n / 100), n % 100, n % 4, n, n % 500, n, n % 3 ? "false" : "true", text) > file
       if (n % 1000 == 999 || n == docs - 1) { print "]}" > file; close(file) }
@@ -85,7 +88,10 @@ fill() {
 
 call GET "$url/_up" >/dev/null || { echo "load-test.sh: no server answers at $target" >&2; exit 1; }
 if curl --silent --fail --head --output /dev/null "$url/$database"; then
-  ((keep)) || { echo "load-test.sh: the database $database is there already: --keep to use it, --database for another" >&2; exit 1; }
+  ((keep)) || {
+    echo "load-test.sh: the database $database is there already: --keep to use it, --database for another" >&2
+    exit 1
+  }
 else
   fill
 fi

@@ -39,13 +39,16 @@ for name in ${only//,/ }; do
       # The first that fits counts.
       function purpose(dso, symbol) {
         if (dso ~ /kernel/) {
-          if (symbol ~ /ext4|folio|mpage|page|jbd2|xas_|blk|iowrite|bio|sync|filemap|block_|copy_from_iter_atomic/) return "kernel: file"
-          if (symbol ~ /tcp|skb|sock|inet|^\[k\] ip_|bbr|netif|dev_|recv|send|copy_from_iter|copy_to_iter|net_|loopback/) return "kernel: network"
+          if (symbol ~ /ext4|folio|mpage|page|jbd2|xas_|blk|iowrite|bio|sync|filemap|block_|copy_from_iter_atomic/)
+            return "kernel: file"
+          if (symbol ~ /tcp|skb|sock|inet|^\[k\] ip_|bbr|netif|dev_|recv|send|copy_from_iter|copy_to_iter|net_|loopback/)
+            return "kernel: network"
           return "kernel: scheduling, system calls"
         }
         if (dso ~ /lmdb/) return "LMDB"
         if (dso ~ /libcrypto/) return "SHA-256 of revisions"
-        if (dso ~ /simdjson|boost_json/ || symbol ~ /query::.*(Normalizer|scan::|Splitter|ParsedDocument|DocumentParser)/) return "JSON"
+        if (dso ~ /simdjson|boost_json/) return "JSON"
+        if (symbol ~ /query::.*(Normalizer|scan::|Splitter|ParsedDocument|DocumentParser)/) return "JSON"
         if (symbol ~ /malloc|free|operator new|operator delete|unlink_chunk|arena/) return "allocation"
         if (dso ~ /libc\.|libstdc/) return "copying and comparing bytes"
         if (symbol ~ /beast|server::/) return "HTTP: parsing, reply head"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Plays a small e-commerce shop against a running server: three partitioned databases (products, users, orders), their
-# documents, every query of one partition, product search, and three global indexes. Prints each call and its reply; stops with an
-# error at the first reply that has not the expected status. The script creates the databases: existing ones of the same
-# name are refused unless --reset is given.
+# documents, every query of one partition, product search, and three global indexes. Prints each call and its reply;
+# stops with an error at the first reply that has not the expected status. The script creates the databases: existing
+# ones of the same name are refused unless --reset is given.
 #
 #   scripts/scenario.sh [--reset] [--keep] [--record DIR] [URL]
 #

@@ -8,5 +8,6 @@ local batch = tonumber(os.getenv("OCTAVO_LOAD_BATCH") or "100")
 function request()
   local docs = {}
   for n = 1, batch do docs[n] = common.document(n, common.new_id()) end
-  return wrk.format("POST", "/" .. common.database .. "/_bulk_docs", common.headers, '{"docs":[' .. table.concat(docs, ",") .. "]}")
+  local body = '{"docs":[' .. table.concat(docs, ",") .. "]}"
+  return wrk.format("POST", "/" .. common.database .. "/_bulk_docs", common.headers, body)
 end

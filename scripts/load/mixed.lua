@@ -7,7 +7,8 @@ function init() common.init() end
 function request()
   local dice = math.random(100)
   if dice <= 80 then
-    return wrk.format("GET", "/" .. common.database .. "/" .. common.id(math.random(0, common.documents - 1)), common.headers)
+    local id = common.id(math.random(0, common.documents - 1))
+    return wrk.format("GET", "/" .. common.database .. "/" .. id, common.headers)
   end
   if dice <= 90 then
     local partition = common.partition(math.random(0, common.partitions - 1))

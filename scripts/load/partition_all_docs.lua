@@ -6,5 +6,6 @@ function init() common.init() end
 
 function request()
   local partition = common.partition(math.random(0, common.partitions - 1))
-  return wrk.format("GET", "/" .. common.database .. "/_partition/" .. partition .. "/_all_docs?include_docs=true", common.headers)
+  local path = "/" .. common.database .. "/_partition/" .. partition .. "/_all_docs?include_docs=true"
+  return wrk.format("GET", path, common.headers)
 end

@@ -20,7 +20,8 @@ fail() {
 
 # The Dockerfile's instructions, one per line: comments taken out, continuation lines joined.
 instructions() {
-  sed -e 's/[[:space:]]*$//' -e '/^[[:space:]]*#/d' -e ':join' -e '/\\$/{N;s/\\\n[[:space:]]*/ /;b join' -e '}' "$root/Dockerfile"
+  sed -e 's/[[:space:]]*$//' -e '/^[[:space:]]*#/d' -e ':join' -e '/\\$/{N;s/\\\n[[:space:]]*/ /;b join' -e '}' \
+    "$root/Dockerfile"
 }
 
 # What `apt-get install` installs, one package per line.

@@ -5,7 +5,8 @@ source_dir=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 work_dir=$1
 suite=$2
 
-[ -x "${OCTAVO_BINARY:?set it to the octavo program}" ] || { echo "no program at $OCTAVO_BINARY: build it first" >&2; exit 1; }
+[ -x "${OCTAVO_BINARY:?set it to the octavo program}" ] ||
+  { echo "no program at $OCTAVO_BINARY: build it first" >&2; exit 1; }
 
 "$source_dir/install.sh" "$work_dir"
 export OCTAVO_SOURCE_DIR="${source_dir%/tests/integration}"
