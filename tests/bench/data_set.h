@@ -28,7 +28,7 @@ struct DataSet {
   /// Creates the database and writes all documents by _bulk_docs over several connections. Returns documents per
   /// second.
   double fill(std::uint16_t port, unsigned q) const;
-  /// As fill(), into a database that is there; `database` as it stands in paths.
+  /// Does the same as fill(), into an existing database. `database`: the name as paths have it.
   double write_all(std::uint16_t port) const;
 };
 

@@ -26,7 +26,7 @@ class HttpClient {
   HttpClient& operator=(const HttpClient&) = delete;
 
   HttpReply request(std::string_view method, std::string_view target, std::string_view body = {});
-  /// As request(), and throws when the status differs.
+  /// Does the same as request(), and throws when the status differs.
   HttpReply expect(int status, std::string_view method, std::string_view target, std::string_view body = {});
 
   /// The two halves of request(), to have a call under way while doing something else.

@@ -329,7 +329,7 @@ export class Client {
     if (this.useless(reply)) return;
     this.recordTogether('partition _find', reply, this.compare(this.shape.hotOf(partition), reply.body.docs, otherwise));
   }
-  /// By a global index: the documents are read after their entries, each by itself.
+  /// Reads by a global index: the documents are read after their entries, each by itself.
   async findGlobal() {
     const n = this.random.below(VALUES);
     const reply = await this.ask('POST', `${this.path}/_find`, { selector: { hot: 1, n }, limit: 1000, use_index: ['by-hot', 'by-hot'] });

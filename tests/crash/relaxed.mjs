@@ -5,7 +5,7 @@ import { apply, compare, databaseOf, matches } from './history.mjs';
 const isDatabase = (key) => key.startsWith('database ');
 const only = (map, wanted) => new Map([...map].filter(([key]) => wanted(key)));
 
-/// As compare() of history.mjs; `requests`: all; `state`, `pending`: as of `time`.
+/// Compares as compare() of history.mjs does. `requests`: all; `state`, `pending`: as of `time`.
 export function compareRelaxed(requests, time, state, pending, seen, partitionCounts) {
   const problems = compareDatabases(state, pending, seen);
   const byDatabase = new Map([...seen.keys()].filter(isDatabase).map((key) => [databaseOf(key), []]));

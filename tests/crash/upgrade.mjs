@@ -21,7 +21,7 @@ import { atEachSync, countModes, lookAt, lookAtImages, recordingFolder } from '.
 import { Failure } from './killing.mjs';
 
 const FORMAT = 1;
-/// Of these all are looked at: the number of the format is written in them.
+/// All states around the first syncs are looked at: these write the number of the format.
 const FIRST_SYNCS = 6;
 const COMPACTION_MS = 60_000;
 const fixtures = path.join(import.meta.dirname, '../format');

@@ -172,7 +172,7 @@ class Server {
       const bool idle = context_.run_one_for(std::chrono::microseconds{200}) == 0;
       const auto now = std::chrono::steady_clock::now();
       if ((idle || now >= next_tick) && open()) {
-        // As the thread's clock does: this is what sees that the client of a feed has gone.
+        // The thread's clock does the same: this call notices that the client of a feed has left.
         connection_->on_tick();
         next_tick = now + tick_interval;
         require(now < give_up, "a connection ends when its client has left");

@@ -148,7 +148,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   InputReader in(octavo::fuzz::text_of(data, size));
   Shelf& shelf = shelves[in.byte() % std::size(shelves)];
   const std::string text(in.rest());
-  // As the API sees to.
+  // The API accepts only valid UTF-8.
   if (!simdjson::validate_utf8(text)) return 0;
   const auto query = parse_query(text);
   if (!query) {

@@ -64,7 +64,7 @@ export async function idle({ port, ready, connections, seconds }) {
   const sockets = await openMany(connections, () => open(port, outcomes, request));
   ready();
   await sleep(seconds * 1000);
-  // As many as were served the first time.
+  // The second requests that are served must be as many as the first ones.
   const served = outcomes.counts[200] ?? 0;
   for (const socket of sockets) if (socket.writable) socket.write(request);
   for (const begun = Date.now(); (outcomes.counts[200] ?? 0) < 2 * served && Date.now() - begun < 20_000;) await sleep(50);

@@ -72,7 +72,7 @@ class FaultMatrix {
   static constexpr std::size_t stride_min = 1;
 #endif
 
-  /// By what an earlier fault set going in the background: its own reply was given before.
+  /// Whether work in the background caused the answer, which an earlier fault started after its own reply.
   static bool is_late(const Received& answer) {
     return answer.status == 503 &&
            answer.body.find("The search index went back to its last commit.") != std::string::npos;

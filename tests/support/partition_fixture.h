@@ -80,7 +80,7 @@ class PartitionFixture {
     return begin_write(std::move(writes), atomic).get();
   }
 
-  /// As write(), without waiting.
+  /// Does the same as write(), without waiting.
   std::future<std::vector<Expected<storage::WrittenDocument>>> begin_write(std::vector<storage::DocumentWrite> writes,
                                                                            bool atomic = false) {
     for (auto& write : writes) {

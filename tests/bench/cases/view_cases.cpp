@@ -24,7 +24,7 @@ std::string sales_map(unsigned rows) {
       rows);
 }
 
-/// Of the fields that documents have.
+/// Indexes the fields that documents have.
 constexpr std::string_view index_function =
     "function(doc) { index('default', doc.text); index('kind', doc.kind, {facet: true}); "
     "index('price', doc.price, {store: true}); }";

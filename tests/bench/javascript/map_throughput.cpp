@@ -42,7 +42,7 @@ std::vector<std::string> make_documents(std::size_t count) {
   return documents;
 }
 
-// Of this thread: other programs do not count.
+// Time of this thread: other programs do not count.
 double processor_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

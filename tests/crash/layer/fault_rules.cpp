@@ -151,7 +151,7 @@ bool FaultRules::fills_up(std::uint64_t after, State& state, std::size_t* bytes,
   }
   const std::uint64_t fits = left / block_bytes * block_bytes;
   if (bytes == nullptr || *bytes - growth + fits == 0) return true;
-  // As the kernel does: what fits is written, and the next call fails.
+  // The kernel does the same: it writes what fits, and the next call fails.
   *bytes = *bytes - growth + fits;
   state.grown += fits;
   return false;

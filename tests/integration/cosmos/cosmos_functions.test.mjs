@@ -450,7 +450,7 @@ describe('triggers of the Cosmos DB API', () => {
     assert.match(refused.message, /no bad items/);
     assert.equal((await container.item('2', 'x').read()).statusCode, 404);
     assert.equal((await errorOf(container.items.create({ id: '1', pk: 'x' }, { preTriggerInclude: 'stamp' }))).code, 409);
-    // Of another operation, of another type, not there.
+    // The trigger is for another operation, has another type, or does not exist.
     assert.equal((await errorOf(container.item('1', 'x').replace({ id: '1', pk: 'x' }, { preTriggerInclude: 'stamp' }))).code, 400);
     assert.equal((await errorOf(container.items.create({ id: '3', pk: 'x' }, { postTriggerInclude: 'stamp' }))).code, 400);
     assert.equal((await errorOf(container.items.create({ id: '3', pk: 'x' }, { preTriggerInclude: 'none' }))).code, 400);

@@ -73,7 +73,7 @@ describe('throughput of containers', () => {
         await untilRefused(container);
         refused = await run().then(() => undefined, (error) => error);
       }
-      // Of a batch that was refused the client keeps the message only.
+      // The client keeps only the message of a refused batch.
       assert.match(`${refused?.code} ${refused?.message}`, kind === 'batch' ? /Request rate is large/ : /^429/, kind);
     }
   });

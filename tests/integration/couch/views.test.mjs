@@ -5,7 +5,7 @@ import { expectError, expectStatus, Server, sleep } from '../harness.mjs';
 
 const encode = (value) => encodeURIComponent(JSON.stringify(value));
 
-/// As clients write parameters: keys are JSON, words are words.
+/// Parameters as clients write them: keys are JSON, words are words.
 const KEYS = ['key', 'keys', 'startkey', 'endkey', 'start_key', 'end_key'];
 const parameters = (object) => Object.entries(object).map(([name, value]) =>
   `${name}=${KEYS.includes(name) ? encode(value) : encodeURIComponent(value)}`).join('&');

@@ -20,7 +20,7 @@ function dataFiles(folder) {
     .map((entry) => path.join(entry.path, entry.name));
 }
 
-/// As in the other languages of the tests: a small generator, so that a failure can be repeated.
+/// A small generator with a seed, so that a failure can be repeated.
 function generator(seed) {
   let state = seed;
   return (limit) => {

@@ -99,7 +99,7 @@ describe('a full disk', { skip: !layer }, () => {
     expectStatus(await server.post('/shop/_partition/seed1/_find', { selector: { n: -1 } }), 200);
     expectStatus(await server.post('/shop/_find', { selector: { n: -7 } }), 200);
     expectStatus(await server.get('/_all_dbs'), 200);
-    // Of the latest write: some still find room in what the files have.
+    // The state is that of the latest write, and some writes still find room in the files.
     await until('the disk is reported', async () => expectStatus(await server.get('/_up'), 200).writes === 'insufficient_storage');
 
     // Each kind of write says why; now none finds room in what the files have already.

@@ -99,7 +99,7 @@ describe('splits', () => {
     assert.equal(shards.length, 3);
     assert.equal(shards[0], first);
     await server.stop({ keepFolder: true });
-    // As a split leaves it that was killed.
+    // Folders as a killed split leaves them.
     const folders = path.join(server.dataDir, 'databases');
     const strays = fs.readdirSync(folders).map((tag) => path.join(folders, tag, 'partition-77'));
     for (const stray of strays) fs.mkdirSync(stray);

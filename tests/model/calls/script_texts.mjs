@@ -201,7 +201,7 @@ function guard() {
   });
 }
 
-/// Of queries.
+/// User-defined functions, which queries call.
 function twice(value) {
   return typeof value === 'number' ? value * 2 : undefined;
 }

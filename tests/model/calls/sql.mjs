@@ -103,6 +103,6 @@ export const query = {
     const parameters = [];
     return { query: text(pools, where, parameters), parameters };
   },
-  /// Of a patch.
+  /// The condition of a patch.
   condition: (pools, where) => `FROM c WHERE ${predicate(pools, where, undefined, 1)}`,
 };

@@ -21,7 +21,7 @@ Hash128 uncounted_murmur3(std::string_view bytes) asm("__real_" MURMUR3_SYMBOL);
 
 namespace {
 
-// Of this thread, which runs a test's requests. Threads in the background hash keys of the same documents.
+// These count in this thread, which runs a test's requests. Threads in the background hash keys of the same documents.
 thread_local std::string counted_bytes;
 thread_local int counted_hashes = 0;
 

@@ -332,7 +332,7 @@ TEST_CASE("a sequence has a floor where tombstones may have been dropped") {
   CHECK(parsed(five + ".8") == Position(5, 8));
   CHECK(parsed("\"" + five + ".8\"") == Position(5, 8));
   CHECK(parsed(five + ".3") == Position(5, 5));
-  // Of another database, or another past: the reader may have seen what was deleted since.
+  // Sequences of another database, or of another past: the reader may have seen what was deleted since.
   for (const std::string& text : {five + ".10", five + ".", five + ".x", five + ".8x", five + "0.8", std::string("5-x"),
                                   std::string("10"), database->format_sequence(10)}) {
     CHECK(parsed(text) == Position(0, 0));

@@ -92,7 +92,7 @@ TEST_CASE("texts that no key has are refused, so that two texts never name one k
   }
 }
 
-// As hashPartitionKey of the npm package @azure/cosmos 4.9.3 computes them.
+// The values are those of hashPartitionKey in the npm package @azure/cosmos 4.9.3.
 TEST_CASE("effective partition keys of version 2 are Azure Cosmos DB's") {
   CHECK(version2(std::string("books")) == "1245B8E8ED5A1CFC67C1ABD78168BCE0");
   CHECK(version2(std::string()) == "32E9366E637A71B4E710384B2F4970A0");

@@ -69,7 +69,7 @@ TEST_CASE("between two turns everything else that is ready runs") {
   Waiting waiting;
   waiting.add('a', 3);
   waiting.add('b', 4);
-  // As requests do that arrive one after the other.
+  // Each request starts the next one, so they arrive one after the other.
   const auto request = [&](const auto& again, int left) -> void {
     waiting.order += '.';
     if (left > 1) asio::post(waiting.context, [&again, left] { again(again, left - 1); });

@@ -63,7 +63,7 @@ Sequence put_and_delete(PartitionFixture& fixture, const std::string& id) {
   return deletion->sequence;
 }
 
-/// As if the clock had shown another time when the document was deleted.
+/// Changes the time at which the document was deleted, as if the clock had shown it.
 void stamp(PartitionFixture& fixture, const std::string& id, std::int64_t time_s) {
   Store& store = fixture.partition().store();
   REQUIRE(store.write(0, [&](WriteTransaction& transaction) -> Expected<void> {

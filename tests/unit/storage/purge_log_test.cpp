@@ -41,7 +41,7 @@ Sequence last_sequence(PartitionFixture& fixture) {
   return fixture.snapshot().last_sequence().value();
 }
 
-// As a program does that does not know the log.
+// Counts a purge as a program does that does not know the log.
 void count_unlogged_purge(PartitionFixture& fixture) {
   std::promise<Expected<void>> done;
   fixture.partition().run_index_task(

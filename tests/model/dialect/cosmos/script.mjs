@@ -104,7 +104,7 @@ class Collection {
     const item = parseItem(asJson(body), this.key, this.database.container);
     return { documentId: documentIdOf(item.key, item.id, this.database.container), body: item.body };
   }
-  /// Of the link by names, or of an item's own.
+  /// The id of the document that a link names: a link by names, or an item's own.
   #documentId(link) {
     if (link instanceof Accepted) return link.documentId;
     if (!link.startsWith(`${ALT_LINK}/docs/`)) throw new CosmosRefusal(400);

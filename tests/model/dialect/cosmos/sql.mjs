@@ -145,7 +145,7 @@ class Reader {
     return { counts: true };
   }
 
-  /// Of a computed property.
+  /// Reads the query of a computed property.
   expression() {
     this.must('word', 'SELECT');
     this.must('word', 'VALUE');

@@ -30,7 +30,7 @@ function firesOn(operation, kind, existed) {
   return fires[operation] ?? OPERATIONS[kind] === operation;
 }
 
-/// As runOperation. `key`: the item's.
+/// Does the same as runOperation, with the triggers that the request names. `key`: the item's.
 export function runWithTriggers(context, key, operation) {
   const { database } = context;
   const [before, after] = [find(context, 'Pre'), find(context, 'Post')];

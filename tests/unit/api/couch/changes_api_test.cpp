@@ -181,7 +181,7 @@ TEST_CASE("a reader that has missed deletions whose tombstones were dropped is t
   }
   const auto named = couch.post("/db/_changes?filter=_doc_ids&since=" + early, R"({"doc_ids":["a"]})");
   CHECK(text(named.json(), "error") == "tombstones_gone");
-  // Of a past that is not this database's: it may have seen the document.
+  // A reader with a sequence of another past may have seen the document.
   CHECK(couch.get("/db/_changes?since=1-00000000000000000000000000000000").status == 400);
   CHECK(ids(couch.get("/db/_changes")) == "b c d e");
   CHECK(ids(couch.get("/db/_changes?since=5")) == "e");  // after the deletion

@@ -145,7 +145,7 @@ TEST_CASE("strings that _find takes for equal are found by an index by bytes") {
     selectors.push_back({{"$or", json::array{json::object{{"v", text}}, json::object{{"v", {{"$lt", 9}}}}}}});
     selectors.push_back({{"v", {{"$gte", text}, {"$lte", any_text()}}}});
   }
-  // As many as have ranges of their own, more, and more than values have.
+  // The most texts that get ranges of their own, more than that, and more than there are values.
   for (const int count : {200, 300, 600}) {
     json::array many{"u7", "K", "", 7, json::array{"u7"}};
     for (int i = 0; i < count; ++i) many.emplace_back("n" + std::to_string(i));
@@ -191,7 +191,7 @@ TEST_CASE("an equal string is found without reading the others") {
   ask(R"({"user":"u49"})", 24, 24);
   ask(R"({"user":{"$in":["u7","u49","missing"]}})", 48, 48);
   ask(R"({"user":"missing"})", 0, 0);
-  // By leaps from one value to the other.
+  // These walks leap from one value to the other.
   ask(R"({"user":"u7","at":"t7"})", 6, 60);
   ask(R"({"user":"u49","kind":"like","at":"t9"})", 6, 90);
   const auto explained = fixture.explain(R"({"selector":{"user":"u7"}})");

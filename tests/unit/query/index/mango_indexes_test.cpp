@@ -385,7 +385,7 @@ TEST_CASE("an index has documents that have expired, which another time to live 
     REQUIRE(run_task(fixture.database->purge({{"late19", {}, {last}}})));
     --left;
   }
-  // By entries alone, too.
+  // The same holds for a query that reads only entries.
   const std::string query = R"({"selector":{"a":{"$gte":0}},"fields":["a"],"limit":100})";
   CHECK(fixture.find(query, partition).at("docs").as_array().empty());
   const auto view = view_of(fixture, "by-a");

@@ -105,7 +105,7 @@ TEST_CASE("a damaged index is rebuilt") {
   CHECK(shop.find("red").size() == 2);
 }
 
-// As a power loss may leave it: the names of some files are lost, that of the list that names them is not.
+// A power loss may leave this: the names of some files are lost, that of the list that names them is not.
 TEST_CASE("an older commit that is whole does not hide that the last one is not") {
   Fixture shop;
   REQUIRE(shop.find("nothing").empty());

@@ -117,7 +117,7 @@ TEST_CASE("an array alone in $all may be the field itself, so it asks for no ele
   CHECK(paths(R"({"a":{"$all":[[1,2],[3]]}})") == "a[] ");
   CHECK(paths(R"({"a":{"$all":[1]},"b":{"$elemMatch":{"x":1,"y":2}}})") == "a[] b[x] b[y] ");
   CHECK(paths(R"({"$and":[{"a":{"$all":[[1]]}},{"a":{"$all":[1]}},{"a":{"$all":[2]}}]})") == "a[] ");
-  // By its bytes, which is the order of no index of elements.
+  // `_id` is compared by its bytes, which is the order of no index of elements.
   CHECK(paths(R"({"a":{"$elemMatch":{"_id":{"$lt":"a"}}}})").empty());
   const auto both = Selector::parse(*parse_json(R"({"$and":[{"a":{"$all":[[1]]}},{"a":{"$all":[7]}}]})"));
   CHECK(shown(both->constraint_for_elements(*FieldPath::parse("a"), {}, BoundOrder::collation)) == "[7..7]");

@@ -116,7 +116,7 @@ struct Sample {
   json::object body;
   std::string id, rev;
 
-  /// As the naive model sees it.
+  /// The document as the naive model sees it.
   json::value whole() const {
     json::object all{{"_id", id}, {"_rev", rev}};
     for (const auto& member : body) all.insert(member);

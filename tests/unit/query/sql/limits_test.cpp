@@ -33,7 +33,7 @@ std::string times_over(std::string_view text, int count) {
   return all;
 }
 
-/// Of an expression with @text and @part, without an item: its value, or its error.
+/// The value or the error of an expression with @text and @part, without an item.
 std::string value_with(std::string_view expression, std::string_view text, std::string_view part,
                        std::chrono::milliseconds limit = sql::sql_item_time_max) {
   const auto query = parse_sql("SELECT VALUE " + std::string(expression),

@@ -122,7 +122,7 @@ TEST_CASE("what is inserted between pages is seen where its place is still to co
         const int last = std::stoi(so_far.back()) - 100'000;
         texts.write(LongTexts::number_of(last - 5));
         texts.write(LongTexts::number_of(last + 5));
-        // Of the last page nothing is left to come.
+        // After the last page nothing follows.
         if (so_far.size() < expected.size()) expected.push_back(LongTexts::number_of(last + 5));
       });
       std::ranges::sort(expected);

@@ -332,7 +332,7 @@ TEST_CASE("SQL pages of a union hold when another index becomes the better one o
   changed.identity = "of no index";
   CHECK(db.page(query, scope, page_options, changed.encode()).error ==
         "The index that the query was run by no longer exists.");
-  // As they once were, without the index.
+  // Earlier versions wrote continuations without the index.
   changed.kind = static_cast<sql::Continuation::Kind>('u');
   CHECK(db.page(query, scope, page_options, changed.encode()).error ==
         "The continuation was not issued by this server.");

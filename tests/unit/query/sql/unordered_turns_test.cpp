@@ -107,7 +107,7 @@ TEST_CASE("a query without an order stops with the index that reaches its limit 
   const std::string where = " FROM c WHERE c.rare >= 1 AND c.rank >= " + std::to_string(tens_of_items - 25);
   const auto page = items.page(parse_sql("SELECT TOP 20 VALUE c._id" + where), {}, {});
   REQUIRE(page.statistics.results_returned == 20);
-  // By `rare` alone, a twelfth of its entries are results.
+  // A walk by `rare` alone finds one result in twelve entries.
   CHECK(page.statistics.keys_examined < 90);
 }
 

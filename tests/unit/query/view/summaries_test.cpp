@@ -209,7 +209,7 @@ TEST_CASE("a check finds a summary that is not what its rows say") {
   rows.check(0);
   const auto transaction = *rows.read();
   CHECK(!*check_summaries(transaction, rows.trees(), 0, &rows.reducer()));
-  // Of another reduce function the same summaries are wrong.
+  // The same summaries are wrong for another reduce function.
   const auto count = *make_reducer("_count", nullptr, 0);
   CHECK(*check_summaries(transaction, rows.trees(), 0, count.get()));
 }

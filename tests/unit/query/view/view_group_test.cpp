@@ -306,7 +306,7 @@ TEST_CASE("a group that is stopped while a reduce runs ends soon, as it was") {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     fixture.stopping->store(true);
   });
-  // As its owner's thread does.
+  // The thread of the group's owner does this, too.
   const octavo::query::javascript::StoppableCalls calls(*fixture.stopping);
   CHECK(!fixture.apply({fixture.document("a", "{}")}));
   CHECK(std::chrono::steady_clock::now() - begun < patiently(std::chrono::seconds(3)));

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t small_map_bytes = 1 << 20;
 constexpr std::size_t more_than_small_bytes = 8 << 20;
-/// Of the gate, and some for a busy machine.
+/// The longest wait of the gate, and some time for a busy machine.
 constexpr auto wait_max = 4s;
 
 Store::Options reserving_options(const TemporaryFolder& folder, const char* name) {

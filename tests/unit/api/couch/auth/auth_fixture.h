@@ -122,7 +122,7 @@ class AuthFixture {
     return std::move(run_task(wrap(route->handler(call))).value);
   }
 
-  /// As a document handler does: prepares the body, then stores it.
+  /// Prepares the body, then stores it, as a document handler does.
   Expected<storage::WrittenDocument> write_user(const api::couch::UserContext& user, const std::string& name,
                                                 const std::string& body, bool deleted = false) {
     const std::string id = std::string(api::couch::user_id_prefix) + name;
