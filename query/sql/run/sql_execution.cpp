@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "partitioning/keys/range_parts.h"
+#include "query/sql/run/internal/sql_run.h"
 #include "query/sql/run/query_charge.h"
-#include "query/sql/run/sql_run.h"
 
 namespace octavo::query::sql {
 

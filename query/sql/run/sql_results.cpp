@@ -8,7 +8,7 @@
 #include "base/byte_codec.h"
 #include "query/index/automatic_index.h"
 #include "query/json/plain_strings.h"
-#include "query/sql/run/sql_run.h"
+#include "query/sql/run/internal/sql_run.h"
 
 namespace octavo::query::sql {
 

@@ -8,8 +8,8 @@
 
 #include "partitioning/keys/range_parts.h"
 #include "partitioning/throughput/request_charge.h"
+#include "query/sql/run/internal/sql_run.h"
 #include "query/sql/run/query_charge.h"
-#include "query/sql/run/sql_run.h"
 #include "query/walk/walked_part.h"
 
 namespace octavo::query::sql {

@@ -3,7 +3,7 @@
 
 #include "query/index/index_entry.h"
 #include "query/selector/match_budget.h"
-#include "query/sql/run/sql_run.h"
+#include "query/sql/run/internal/sql_run.h"
 
 namespace octavo::query::sql {
 

@@ -15,7 +15,7 @@
 #include "query/json/parsed_document.h"
 #include "query/sql/evaluate/groups.h"
 #include "query/sql/evaluate/program.h"
-#include "query/sql/run/collected_rows.h"
+#include "query/sql/run/internal/collected_rows.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/walk/plan_walk.h"
 #include "query/walk/plan_walks.h"
