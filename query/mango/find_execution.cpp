@@ -118,7 +118,7 @@ Expected<ScanState> FindExecution::scan(std::size_t& rows_left) {
 
 // Ends a slice whose documents are expensive to match after about 10 ms, or after one document.
 bool FindExecution::is_enough() const {
-  return output_.size() >= partitioning::ScanBudget::output_bytes_max || match_steps_ >= match_steps_per_slice;
+  return output_.is_full() || match_steps_ >= match_steps_per_slice;
 }
 
 FindExecution::Flow FindExecution::see_entry(std::string_view key) {

@@ -12,6 +12,7 @@
 #include "partitioning/scan.h"
 #include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
+#include "query/json/result_text.h"
 #include "query/mango/aggregator.h"
 #include "query/mango/prepared_find.h"
 #include "query/selector/match_budget.h"
@@ -50,7 +51,7 @@ class FindExecution {
   const PreparedFind& prepared() const { return *prepared_; }
 
   /// Results that were written and not taken yet; the caller may empty it between slices.
-  std::string& output() { return output_; }
+  std::string& output() { return output_.text(); }
   const WalkStatistics& statistics() const { return statistics_; }
   /// What each plan of prepared() has read, for display; empty: there is one plan.
   boost::json::array explain_reads() const { return walks_.explain_reads(statistics_); }
@@ -136,8 +137,7 @@ class FindExecution {
   DocumentParser parser_;
   std::string scratch_;
   std::uint64_t match_steps_ = 0;  ///< of this slice
-  std::string output_;
-  bool first_ = true;
+  ResultText output_;
 
   std::vector<SortedRow> sorted_;  ///< a heap with the last row on top, while scanning
   std::size_t sorted_bytes_ = 0;

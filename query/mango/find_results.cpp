@@ -20,9 +20,6 @@ namespace {
 
 using partitioning::ScanState;
 
-// A view, as it is appended for each result: its size need not be counted.
-constexpr std::string_view result_separator = ",\n";
-
 void append_json_array(std::string& out, const std::vector<std::string>& items) {
   out += '[';
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -43,9 +40,7 @@ Expected<FindExecution::Flow> FindExecution::emit(const Result& result, std::str
     --skip_left_;
     return Flow::next;
   }
-  if (!first_) output_ += result_separator;
-  first_ = false;
-  OCTAVO_TRY_VOID(append_result(output_, result));
+  OCTAVO_TRY_VOID(append_result(output_.begin(), result));
   ++statistics_.results_returned;
   remember(position, walk().branch);
   if (--limit_left_ > 0) return Flow::next;
@@ -211,10 +206,8 @@ Expected<FindExecution::Flow> FindExecution::keep_for_sort(simdjson::dom::elemen
 
 ScanState FindExecution::write_sorted() {
   for (; sorted_position_ < sorted_.size(); ++sorted_position_) {
-    if (output_.size() >= partitioning::ScanBudget::output_bytes_max) return ScanState::more;
-    if (!first_) output_ += result_separator;
-    first_ = false;
-    output_ += sorted_[sorted_position_].text;
+    if (output_.is_full()) return ScanState::more;
+    output_.add(sorted_[sorted_position_].text);
     ++statistics_.results_returned;
   }
   // If the sort has no row to return, the page ended with what a walk returned before it, or is empty.

@@ -60,27 +60,19 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::s
 }
 
 SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::string_view position) {
-  const std::size_t before = output_.size();
   if (skip_left_ > 0 || looks_ahead_) {
+    const auto append = [this](std::string& out) { return program().append_projection(evaluation_, out); };
     // An undefined projection is not a result, so it does not count as skipped either.
-    if (program().selection == Query::Selection::value && !program().append_projection(evaluation_, output_)) {
-      output_.resize(before);
-      return Flow::next;
-    }
-    output_.resize(before);
+    if (program().selection == Query::Selection::value && !output_.would_add(append)) return Flow::next;
     if (evaluation_.failed()) return Flow::next;
     if (looks_ahead_) return end_page();
     --skip_left_;
     return Flow::next;
   }
-  if (!first_) output_ += ",\n";
-  const std::size_t start = output_.size();
-  if (!program().append_projection(evaluation_, output_) || evaluation_.failed()) {
-    output_.resize(before);
-    return Flow::next;
-  }
-  first_ = false;
-  const Flow flow = count_result(output_.size() - start);
+  const auto bytes = output_.add_if(
+      [this](std::string& out) { return program().append_projection(evaluation_, out) && !evaluation_.failed(); });
+  if (!bytes) return Flow::next;
+  const Flow flow = count_result(*bytes);
   if (flow == Flow::next || limit_left_ == 0) return flow;
   next_ = point_after(position, walk().branch, partition_id_);
   if (!program().sources.empty()) next_->positions = from_.positions();
@@ -434,13 +426,11 @@ void SqlExecution::Implementation::go_on_after(std::size_t row) {
   if (first == first_row_ && next_->key == resume_beginning_) next_->same_beginning += resume_count_;
 }
 
-ScanState SqlExecution::Implementation::write_results(std::size_t output_bytes_max) {
+ScanState SqlExecution::Implementation::write_results(bool pauses) {
   while (!finished_ && written_ < rows_.size()) {
-    if (output_.size() >= output_bytes_max) return ScanState::more;
+    if (pauses && output_.is_full()) return ScanState::more;
     CollectedRow& row = rows_[written_++];
-    if (!first_) output_ += ",\n";
-    first_ = false;
-    output_ += row.text;
+    output_.add(row.text);
     const Flow flow = count_result(row.text.size());
     const bool more = written_ < rows_.size() || is_cut_;
     if (flow == Flow::finished && limit_left_ > 0 && more) go_on_after(written_ - 1);

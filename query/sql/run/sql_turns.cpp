@@ -341,7 +341,7 @@ bool SqlExecution::Implementation::stop_in_runs() {
   std::erase_if(rows_, [&](const CollectedRow& row) { return !is_complete(row); });
   is_cut_ = true;
   begin_results();
-  write_results(SIZE_MAX);
+  write_results(false);
   scanned_ = true;
   if (finished_) return false;  // it is full: nothing has to end it
   finished_ = true;

@@ -13,6 +13,7 @@
 #include "query/index/automatic_index.h"
 #include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
+#include "query/json/result_text.h"
 #include "query/sql/evaluate/groups.h"
 #include "query/sql/evaluate/program.h"
 #include "query/sql/run/internal/collected_rows.h"
@@ -33,7 +34,7 @@ class SqlExecution::Implementation {
 
   Expected<ScanState> run(partitioning::ScanBudget budget);
   Expected<ScanState> run_slice(partitioning::ScanBudget budget);
-  std::string& output() { return output_; }
+  std::string& output() { return output_.text(); }
   const SqlStatistics& statistics() const { return statistics_; }
   boost::json::array explain_reads() const { return walks_.explain_reads(statistics_); }
   std::optional<std::string> continuation() const;
@@ -43,9 +44,7 @@ class SqlExecution::Implementation {
   using Flow = PlanWalk::Flow;
   // What the walk asks and tells: see PlanWalk::run.
   bool is_finished() const { return finished_; }
-  bool is_enough() const {
-    return output_.size() >= partitioning::ScanBudget::output_bytes_max || evaluation_.is_late();
-  }
+  bool is_enough() const { return output_.is_full() || evaluation_.is_late(); }
   bool is_turn_over() const;
   Flow see_entry(std::string_view key);
   Expected<Flow> take_entry(const IndexRow& row, std::string_view position, const DocumentLookup& documents);
@@ -137,7 +136,8 @@ class SqlExecution::Implementation {
   void begin_results();
   void prepare_groups();
   std::size_t row_after_resume_key();
-  ScanState write_results(std::size_t output_bytes_max = partitioning::ScanBudget::output_bytes_max);
+  /// `pauses`: when much output waits. Otherwise writes all that the page takes.
+  ScanState write_results(bool pauses = true);
   void go_on_after(std::size_t row);
   Flow count_result(std::size_t bytes);
 
@@ -182,8 +182,7 @@ class SqlExecution::Implementation {
   std::uint64_t rows_wanted_ = 0;  ///< by the page, when it began
   std::size_t page_bytes_ = 0;
   std::uint64_t page_items_ = 0;
-  bool first_ = true;
-  std::string output_;
+  ResultText output_;
   std::optional<Continuation> next_;  ///< of the next page
 
   Evaluation evaluation_;
