@@ -1,7 +1,6 @@
 #include "query/sql/run/sql_execution.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "partitioning/keys/range_parts.h"
@@ -24,10 +23,6 @@ std::string after(std::string_view key) {
   return next;
 }
 
-std::uint64_t add_saturated(std::uint64_t a, std::uint64_t b) {
-  return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max() : a + b;
-}
-
 }  // namespace
 
 SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Database> database,
@@ -37,8 +32,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
       options_(std::move(options)),
       scope_(prepared_->scope),
       walks_(prepared_->plans, prepared_->walked, prepared_->continuation.has_value()),
-      skip_left_(program().offset),
-      limit_left_(program().limit),
+      page_(program().offset, program().limit, options_.page_items_max, options_.page_bytes_max),
       evaluation_(program().root_names, program().slots, prepared_->shape),
       from_(program().sources, true, &distinct_elements_),
       collected_(0) {
@@ -65,9 +59,8 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
       prepared_->gone_index && prepared_->gone_index->down ? *prepared_->gone_index->down : is_descending_;
   if (prepared_->continuation) resume(*prepared_->continuation);
   if (!prepared_->may_sort_instead()) begin_turns();  // the plans continue where they were
-  if (limit_left_ == 0 || options_.page_items_max == 0) finished_ = scanned_ = true;
+  if (page_.takes_nothing()) finished_ = scanned_ = true;
   prepare_collection();
-  rows_wanted_ = rows_left();
   const bool keeps_all = mode_ == Mode::distinct || (mode_ == Mode::grouping && keeps_all_groups());
   looks_for_resume_key_ = !resume_digest_.empty() && !keeps_all && resume_count_ > rows_held_max;
 }
@@ -76,15 +69,11 @@ bool SqlExecution::Implementation::keeps_all_groups() const {
   return program().distinct || program().selection == Query::Selection::value;
 }
 
-std::uint64_t SqlExecution::Implementation::rows_left() const {
-  return add_saturated(skip_left_, std::min(limit_left_, options_.page_items_max - page_items_));
-}
-
 void SqlExecution::Implementation::prepare_collection() {
   // One more than the page can have, to know whether anything follows.
-  std::uint64_t wanted = add_saturated(rows_left(), 1);
+  std::uint64_t wanted = PageLimits::add_saturated(page_.rows_left(), 1);
   // Those that were given out before are told from the others when they are there, too.
-  if (!resume_digest_.empty()) wanted = add_saturated(wanted, resume_count_);
+  if (!resume_digest_.empty()) wanted = PageLimits::add_saturated(wanted, resume_count_);
   // A walk in runs collects rows of the page until there are enough, which may be any number. A sort that replaces a
   // walk must not need more memory than that.
   constexpr std::size_t pages_held = 2;
@@ -96,8 +85,7 @@ void SqlExecution::Implementation::prepare_collection() {
 }
 
 void SqlExecution::Implementation::resume(const Continuation& continuation) {
-  skip_left_ = continuation.skip;
-  limit_left_ = std::min(limit_left_, continuation.left);
+  page_.resume(continuation.skip, continuation.left);
   if (continuation.names_row()) {
     resume_key_ = continuation.key;
     has_resume_key_ = true;
@@ -179,7 +167,7 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
         scanned_ = true;
       }
     }
-    if (looks_ahead_ && !finished_) next_.reset();  // nothing follows
+    if (page_.looks_ahead() && !finished_) next_.reset();  // nothing follows
     prepare_results();
     if (evaluation_.failed()) return std::unexpected(evaluation_.error());
   }
@@ -215,7 +203,7 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     auto state = walk().run(slice(rows_left), *this);
     if (!state || *state == ScanState::more) return state;
     if (finished_ || !begin_next_range(map)) return ScanState::done;
-    if (looks_ahead_) {  // looking into the next partition would cost as much as beginning it
+    if (page_.looks_ahead()) {  // looking into the next partition would cost as much as beginning it
       finished_ = true;
       return ScanState::done;
     }

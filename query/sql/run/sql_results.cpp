@@ -16,8 +16,6 @@ namespace {
 
 // In longer documents, finding the properties is faster than checking that everything is plain.
 constexpr std::size_t plain_bytes_max = 2048;
-// Minimum number of keys examined beyond those of a full page before the page says that rows may follow.
-constexpr std::uint64_t look_ahead_keys = 1000;
 
 }  // namespace
 
@@ -60,27 +58,25 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::s
 }
 
 SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::string_view position) {
-  if (skip_left_ > 0 || looks_ahead_) {
+  if (page_.skips() || page_.looks_ahead()) {
     const auto append = [this](std::string& out) { return program().append_projection(evaluation_, out); };
     // An undefined projection is not a result, so it does not count as skipped either.
     if (program().selection == Query::Selection::value && !output_.would_add(append)) return Flow::next;
     if (evaluation_.failed()) return Flow::next;
-    if (looks_ahead_) return end_page();
-    --skip_left_;
+    if (page_.looks_ahead()) return end_page();
+    page_.skip(1);
     return Flow::next;
   }
   const auto bytes = output_.add_if(
       [this](std::string& out) { return program().append_projection(evaluation_, out) && !evaluation_.failed(); });
   if (!bytes) return Flow::next;
   const Flow flow = count_result(*bytes);
-  if (flow == Flow::next || limit_left_ == 0) return flow;
+  if (flow == Flow::next || page_.is_limit_reached()) return flow;
   next_ = point_after(position, walk().branch, partition_id_);
   if (!program().sources.empty()) next_->positions = from_.positions();
   if (!may_look_ahead()) return flow;
-  // Clients send another request if there is a continuation, and some never stop. Looking ahead costs no more than the
-  // page did.
-  looks_ahead_ = true;
-  look_ahead_end_ = 2 * statistics_.keys_examined + look_ahead_keys;
+  // Clients send another request if there is a continuation, and some never stop.
+  page_.look_ahead(statistics_.keys_examined);
   finished_ = false;
   return Flow::next;
 }
@@ -127,7 +123,7 @@ bool SqlExecution::Implementation::stop() {
   if (walk().inside && inside_positions_.empty()) return false;  // its row is still to be taken
   next_ = point_after(*visited_, visited_branch_, visited_partition_id_);
   if (walk().inside) next_->positions = inside_positions_;
-  if (!looks_ahead_) next_->spent = spent_for_continuation(spent());
+  if (!page_.looks_ahead()) next_->spent = spent_for_continuation(spent());
   finished_ = scanned_ = true;
   return true;
 }
@@ -136,11 +132,7 @@ bool SqlExecution::Implementation::stop() {
 SqlExecution::Implementation::Flow SqlExecution::Implementation::count_result(std::size_t bytes) {
   ++statistics_.results_returned;
   statistics_.result_bytes += bytes;
-  ++page_items_;
-  page_bytes_ += bytes + 1;
-  --limit_left_;
-  if (limit_left_ > 0 && page_items_ < options_.page_items_max && page_bytes_ < options_.page_bytes_max)
-    return Flow::next;
+  if (!page_.count(bytes)) return Flow::next;
   finished_ = true;
   return Flow::finished;
 }
@@ -382,9 +374,7 @@ void SqlExecution::Implementation::prepare_results() {
 void SqlExecution::Implementation::begin_results() {
   if (has_resume_key_) first_row_ = row_after_resume_key();
   written_ = first_row_;
-  const auto skipped = std::min<std::uint64_t>(skip_left_, rows_.size() - written_);
-  written_ += static_cast<std::size_t>(skipped);
-  skip_left_ -= skipped;
+  written_ += page_.skip(rows_.size() - written_);
 }
 
 std::size_t SqlExecution::Implementation::row_after_resume_key() {
@@ -433,10 +423,10 @@ ScanState SqlExecution::Implementation::write_results(bool pauses) {
     output_.add(row.text);
     const Flow flow = count_result(row.text.size());
     const bool more = written_ < rows_.size() || is_cut_;
-    if (flow == Flow::finished && limit_left_ > 0 && more) go_on_after(written_ - 1);
+    if (flow == Flow::finished && !page_.is_limit_reached() && more) go_on_after(written_ - 1);
   }
   // Rows written since the previous page have replaced those that follow.
-  if (!finished_ && is_cut_ && limit_left_ > 0 && !rows_.empty()) go_on_after(rows_.size() - 1);
+  if (!finished_ && is_cut_ && !page_.is_limit_reached() && !rows_.empty()) go_on_after(rows_.size() - 1);
   return ScanState::done;
 }
 
@@ -444,8 +434,8 @@ std::optional<std::string> SqlExecution::Implementation::continuation() const {
   if (!next_) return std::nullopt;
   Continuation continuation = *next_;
   continuation.fingerprint = prepared_->query->fingerprint();
-  continuation.skip = skip_left_;
-  continuation.left = limit_left_;
+  continuation.skip = page_.skip_left();
+  continuation.left = page_.limit_left();
   if (!prepared_->query->is_ordered()) {
     continuation.left_plans = left_of(walks_.parts_of_others(walks_.current()), [](const WalkedPart& part) {
       const auto gone = part.index ? GoneIndex::of(*part.index, part.down) : std::nullopt;

@@ -93,13 +93,12 @@ std::uint64_t SqlExecution::Implementation::spent_for_continuation(double spent)
 
 // Only true between documents. Looking ahead from a full page has its own limit.
 bool SqlExecution::Implementation::is_turn_over() const {
-  return !finished_ && !looks_ahead_ && !walk().inside && !is_left() && walks_.is_turn_over(statistics_);
+  return !finished_ && !page_.looks_ahead() && !walk().inside && !is_left() && walks_.is_turn_over(statistics_);
 }
 
 // A plan that found enough gets more and stays.
 void SqlExecution::Implementation::end_turn() {
-  const double left = static_cast<double>(rows_left()) - static_cast<double>(collected_.rows().size());
-  const double found = 1 - left / static_cast<double>(rows_wanted_);
+  const double found = page_.found(collected_.rows().size());
   const double spent_now = spent();
   const IndexPosition position = walk().position;
   // The position of a walk that is replaced by a sort is that of the continuation in any case.

@@ -17,6 +17,7 @@
 #include "query/sql/evaluate/groups.h"
 #include "query/sql/evaluate/program.h"
 #include "query/sql/run/internal/collected_rows.h"
+#include "query/sql/run/internal/page_limits.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/walk/plan_walk.h"
 #include "query/walk/plan_walks.h"
@@ -60,8 +61,6 @@ class SqlExecution::Implementation {
   const Branch& branch() const { return plan().branches[walk().branch]; }
   const Branch& branch_left() const { return prepared_->plan().branches[0]; }
   void resume(const Continuation& continuation);
-  /// What the page still takes, with what OFFSET skips.
-  std::uint64_t rows_left() const;
   void prepare_collection();
   bool keeps_all_groups() const;
   void restart_walk(bool looks_for_resume_key);
@@ -120,7 +119,7 @@ class SqlExecution::Implementation {
   void note_end_of_run();
   bool is_off_page(const IndexRow& entry);
   bool may_look_ahead() const;
-  bool has_looked_enough() const { return looks_ahead_ && statistics_.keys_examined >= look_ahead_end_; }
+  bool has_looked_enough() const { return page_.has_looked_enough(statistics_.keys_examined); }
   Flow end_page();
   Flow look_for_resume_key();
   bool is_resume_key(std::string_view key) const;
@@ -176,12 +175,7 @@ class SqlExecution::Implementation {
   bool scanned_ = false;
   bool finished_ = false;
 
-  // What is still to be returned.
-  std::uint64_t skip_left_ = 0;
-  std::uint64_t limit_left_ = 0;
-  std::uint64_t rows_wanted_ = 0;  ///< by the page, when it began
-  std::size_t page_bytes_ = 0;
-  std::uint64_t page_items_ = 0;
+  PageLimits page_;
   ResultText output_;
   std::optional<Continuation> next_;  ///< of the next page
 
@@ -219,10 +213,6 @@ class SqlExecution::Implementation {
   bool run_is_over_ = false;             ///< another value than the last run's was read
   std::string page_start_;               ///< key of the entry with which the page began; empty: the first one
   std::string left_start_;               ///< of the page that begins where the walk was left; empty: unknown
-
-  // The page is full, and the walk continues to see whether a row follows.
-  bool looks_ahead_ = false;
-  std::uint64_t look_ahead_end_ = 0;  ///< number of keys examined at which to stop
 
   std::vector<CollectedRow> rows_;  ///< to be written
   bool is_cut_ = false;             ///< there may be more than these
