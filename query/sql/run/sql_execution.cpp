@@ -13,8 +13,6 @@ namespace {
 
 // How much longer than its budget a first slice may take for its last row.
 constexpr std::chrono::milliseconds first_slice_grace{8};
-// Up to this many rows of previous pages are kept instead of walking over them again.
-constexpr std::uint64_t rows_held_max = 16;
 
 // Walking up, the entries after a key begin at the key followed by the lowest byte.
 std::string after(std::string_view key) {
@@ -62,7 +60,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   if (page_.takes_nothing()) finished_ = scanned_ = true;
   prepare_collection();
   const bool keeps_all = mode_ == Mode::distinct || (mode_ == Mode::grouping && keeps_all_groups());
-  looks_for_resume_key_ = !resume_digest_.empty() && !keeps_all && resume_count_ > rows_held_max;
+  if (!keeps_all && resume_key_.is_far()) resume_key_.seek();
 }
 
 bool SqlExecution::Implementation::keeps_all_groups() const {
@@ -73,7 +71,7 @@ void SqlExecution::Implementation::prepare_collection() {
   // One more than the page can have, to know whether anything follows.
   std::uint64_t wanted = PageLimits::add_saturated(page_.rows_left(), 1);
   // Those that were given out before are told from the others when they are there, too.
-  if (!resume_digest_.empty()) wanted = PageLimits::add_saturated(wanted, resume_count_);
+  wanted = PageLimits::add_saturated(wanted, resume_key_.rows_before());
   // A walk in runs collects rows of the page until there are enough, which may be any number. A sort that replaces a
   // walk must not need more memory than that.
   constexpr std::size_t pages_held = 2;
@@ -87,11 +85,7 @@ void SqlExecution::Implementation::prepare_collection() {
 void SqlExecution::Implementation::resume(const Continuation& continuation) {
   page_.resume(continuation.skip, continuation.left);
   if (continuation.names_row()) {
-    resume_key_ = continuation.key;
-    has_resume_key_ = true;
-    resume_digest_ = continuation.digest;
-    resume_count_ = continuation.same_beginning;
-    if (!continuation.has_whole_key()) resume_beginning_ = continuation.key;
+    resume_key_.resume(continuation);
     go_to_start(continuation);
     return;
   }
@@ -158,11 +152,12 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
         end_turn();
         continue;
       }
-      if (looks_for_resume_key_) {
-        looked_for_resume_key_ = true;
-        restart_walk(false);
+      if (resume_key_.is_sought()) {
+        resume_key_.end_search();
+        restart_walk();
       } else if (has_lost_resume_key()) {
-        restart_walk(true);
+        resume_key_.seek();
+        restart_walk();
       } else {
         scanned_ = true;
       }
@@ -176,8 +171,7 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
 
 // Begins another walk: to search for the last row of the previous page, for the rows that follow it, or by another
 // plan.
-void SqlExecution::Implementation::restart_walk(bool looks_for_resume_key) {
-  looks_for_resume_key_ = looks_for_resume_key;
+void SqlExecution::Implementation::restart_walk() {
   finished_ = false;
   walk().restart();
   inside_positions_.clear();

@@ -40,7 +40,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::s
   if (evaluation_.failed()) return Flow::next;
   walk().note_result();
   if (was_returned()) return Flow::next;
-  if (looks_for_resume_key_) return look_for_resume_key();
+  if (resume_key_.is_sought()) return look_for_resume_key();
   switch (mode_) {
     case Mode::streaming:
       return emit_row(position);
@@ -50,7 +50,8 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::s
       collect_distinct();
       break;
     case Mode::grouping:
-      groups_->add_row(evaluation_, groups_max_, has_resume_key_ && !program().distinct ? &resume_key_ : nullptr);
+      groups_->add_row(evaluation_, groups_max_,
+                       resume_key_.is_set() && !program().distinct ? &resume_key_.key() : nullptr);
       check_memory(groups_->bytes());
       break;
   }
@@ -219,32 +220,28 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::look_for_resume
     sort_key_.clear();
     if (!groups_->append_key(evaluation_, sort_key_)) return Flow::next;
   }
-  if (!evaluation_.work(sort_key_.size()) || !is_resume_key(sort_key_)) return Flow::next;
-  resume_key_ = sort_key_;
-  resume_digest_.clear();
+  if (!evaluation_.work(sort_key_.size()) || !resume_key_.is_key(sort_key_)) return Flow::next;
+  resume_key_.set(sort_key_);
   finished_ = true;
   return Flow::finished;
 }
 
-bool SqlExecution::Implementation::is_resume_key(std::string_view key) const {
-  return Continuation::goes_on(key, resume_key_) && Continuation::digest_of(key) == resume_digest_;
-}
-
 // Whether so many rows were written before the key since the previous page that the kept rows end before it.
 bool SqlExecution::Implementation::has_lost_resume_key() const {
-  if (resume_digest_.empty() || looked_for_resume_key_) return false;
+  if (!resume_key_.may_be_lost()) return false;
   if (mode_ == Mode::sorting) {
-    return collected_.is_full() &&
-           std::ranges::none_of(collected_.rows(), [this](const CollectedRow& row) { return is_resume_key(row.key); });
+    return collected_.is_full() && std::ranges::none_of(collected_.rows(), [this](const CollectedRow& row) {
+             return resume_key_.is_key(row.key);
+           });
   }
   return mode_ == Mode::grouping && groups_->size() >= groups_max_ &&
-         std::ranges::none_of(groups_->all(), [this](const auto& group) { return is_resume_key(group.first); });
+         std::ranges::none_of(groups_->all(), [this](const auto& group) { return resume_key_.is_key(group.first); });
 }
 
 SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std::string_view position) {
   if (!make_row_key()) return Flow::next;
   if (reads_in_runs_ && note_run(position) == Flow::finished) return Flow::finished;
-  if (has_resume_key_ && sort_key_ <= resume_key_) return Flow::next;
+  if (resume_key_.has_passed(sort_key_)) return Flow::next;
   if (!collected_.has_room_for(sort_key_)) return Flow::next;
   CollectedRow row;
   if (!program().append_projection(evaluation_, row.text) || evaluation_.failed()) return Flow::next;
@@ -289,8 +286,7 @@ bool SqlExecution::Implementation::is_off_page(const IndexRow& entry) {
   if (run_starts_.empty() || !runs_by_scalars_ || entry.field_keys() != run_fields_) return false;
   sort_key_ = run_order_;
   append_tie_key(entry.document_id());
-  const bool was_given_out = has_resume_key_ && sort_key_ < resume_key_ && !resume_key_.starts_with(sort_key_);
-  return was_given_out || !collected_.has_room_for(sort_key_);
+  return resume_key_.has_passed_all(sort_key_) || !collected_.has_room_for(sort_key_);
 }
 
 // Collects rows in the requested order, then by value; rows with equal values count once.
@@ -357,7 +353,7 @@ void SqlExecution::Implementation::prepare_results() {
       return;
     case Mode::grouping:
       // One group without GROUP BY is one page.
-      if (program().group_by.empty() && has_resume_key_) return;
+      if (program().group_by.empty() && resume_key_.is_set()) return;
       is_cut_ = groups_->size() >= groups_max_;
       prepare_groups();
       break;
@@ -372,20 +368,9 @@ void SqlExecution::Implementation::prepare_results() {
 
 // Leaves out the rows of earlier pages, and those that OFFSET skips.
 void SqlExecution::Implementation::begin_results() {
-  if (has_resume_key_) first_row_ = row_after_resume_key();
+  first_row_ = resume_key_.first_row_in(rows_);
   written_ = first_row_;
   written_ += page_.skip(rows_.size() - written_);
-}
-
-std::size_t SqlExecution::Implementation::row_after_resume_key() {
-  const auto begin = std::ranges::upper_bound(rows_, resume_key_, {}, &CollectedRow::key);
-  if (resume_digest_.empty()) return static_cast<std::size_t>(begin - rows_.begin());
-  const auto end = std::find_if_not(
-      begin, rows_.end(), [this](const CollectedRow& row) { return Continuation::goes_on(row.key, resume_key_); });
-  const auto last = std::find_if(begin, end, [this](const CollectedRow& row) { return is_resume_key(row.key); });
-  // If the row no longer exists, it is unknown which rows with this beginning were returned: better twice than never.
-  resume_count_ = last != end ? static_cast<std::uint64_t>(last - begin) + 1 : 0;
-  return static_cast<std::size_t>(begin - rows_.begin()) + static_cast<std::size_t>(resume_count_);
 }
 
 // The next page begins after this row.
@@ -413,7 +398,7 @@ void SqlExecution::Implementation::go_on_after(std::size_t row) {
   std::size_t first = row + 1;
   while (first > first_row_ && Continuation::goes_on(rows_[first - 1].key, next_->key)) --first;
   next_->same_beginning = row + 1 - first;
-  if (first == first_row_ && next_->key == resume_beginning_) next_->same_beginning += resume_count_;
+  if (first == first_row_) next_->same_beginning += resume_key_.count(next_->key);
 }
 
 ScanState SqlExecution::Implementation::write_results(bool pauses) {

@@ -124,7 +124,7 @@ void SqlExecution::Implementation::sort_instead() {
   }
   if (reads_in_runs_) left_start_ = start_after_runs(0);
   reads_in_runs_ = false;
-  restart_walk(looks_for_resume_key_);
+  restart_walk();
 }
 
 // The sorted rows do not fit into memory: the walk continues to its end at any cost.
@@ -136,10 +136,9 @@ void SqlExecution::Implementation::return_to_walk() {
   reads_in_runs_ = !sorts_by_entries_;
   if (std::exchange(sorts_by_entries_, false)) {
     mode_ = Mode::streaming;
-    has_resume_key_ = false;
-    resume_key_.clear();
+    resume_key_.reset();
   }
-  restart_walk(looks_for_resume_key_);
+  restart_walk();
   if (mode_ == Mode::streaming) walk().position = left_position_;
 }
 
@@ -211,7 +210,7 @@ std::string SqlExecution::Implementation::left_start(std::size_t row) const {
 bool SqlExecution::Implementation::stop_sorting() {
   const auto& continuation = prepared_->continuation;
   if (!sorts_by_entries_) {  // rows for clients that merge
-    if (scanned_ || !resume_digest_.empty() || left_start_.empty() || left_start_ == page_start_) return false;
+    if (scanned_ || !resume_key_.is_whole() || left_start_.empty() || left_start_ == page_start_) return false;
     next_ = point_in_runs(left_start_);
     next_->spent = spent_for_continuation(spent_walking_);
     finished_ = scanned_ = true;
@@ -235,8 +234,7 @@ void SqlExecution::Implementation::resume_behind_entry(std::string_view entry,
   append_entry_key(entry);
   append_positions(positions);
   if (positions.empty()) sort_key_ += after_positions;
-  resume_key_ = sort_key_;
-  has_resume_key_ = true;
+  resume_key_.set(sort_key_);
 }
 
 // Makes the entry that the index that no longer exists had for the current row; false: the row is not one of those that
@@ -319,7 +317,7 @@ std::string SqlExecution::Implementation::start_after_runs(std::size_t complete)
 Continuation SqlExecution::Implementation::point_in_runs(std::string start) const {
   Continuation point;
   point.kind = Continuation::Kind::ordered;
-  point.key = resume_key_;
+  point.key = resume_key_.key();
   point.identity = branch_left().index->definition->identity;
   point.start = std::move(start);
   point.branch = prepared_->plan().descending ? 1 : 0;
@@ -330,7 +328,7 @@ Continuation SqlExecution::Implementation::point_in_runs(std::string start) cons
 // another run may still come between the ones that were read. A run that was not complete on the page before, either,
 // is read to its end. So is a page that must find its beginning by a long key.
 bool SqlExecution::Implementation::stop_in_runs() {
-  if (scanned_ || finished_ || looks_for_resume_key_ || !resume_digest_.empty()) return false;
+  if (scanned_ || finished_ || resume_key_.is_sought() || !resume_key_.is_whole()) return false;
   const std::size_t complete = run_starts_.size() - (run_starts_.empty() || run_is_over_ ? 0 : 1);
   std::string start = start_after_runs(complete);
   const auto is_complete = [&](const CollectedRow& row) { return row.run < complete; };

@@ -18,6 +18,7 @@
 #include "query/sql/evaluate/program.h"
 #include "query/sql/run/internal/collected_rows.h"
 #include "query/sql/run/internal/page_limits.h"
+#include "query/sql/run/internal/resume_key.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/walk/plan_walk.h"
 #include "query/walk/plan_walks.h"
@@ -63,7 +64,7 @@ class SqlExecution::Implementation {
   void resume(const Continuation& continuation);
   void prepare_collection();
   bool keeps_all_groups() const;
-  void restart_walk(bool looks_for_resume_key);
+  void restart_walk();
   void go_to_start(const Continuation& continuation);
   void resume_behind_entry(std::string_view entry, std::span<const std::uint64_t> positions);
 
@@ -122,7 +123,6 @@ class SqlExecution::Implementation {
   bool has_looked_enough() const { return page_.has_looked_enough(statistics_.keys_examined); }
   Flow end_page();
   Flow look_for_resume_key();
-  bool is_resume_key(std::string_view key) const;
   bool has_lost_resume_key() const;
   void check_memory(std::size_t bytes);
   Expected<Flow> evaluated(Flow flow) const;
@@ -134,7 +134,6 @@ class SqlExecution::Implementation {
   void prepare_results();
   void begin_results();
   void prepare_groups();
-  std::size_t row_after_resume_key();
   /// `pauses`: when much output waits. Otherwise writes all that the page takes.
   ScanState write_results(bool pauses = true);
   void go_on_after(std::size_t row);
@@ -192,15 +191,7 @@ class SqlExecution::Implementation {
   CollectedRows collected_;
   std::unique_ptr<Groups> groups_;
   std::size_t groups_max_ = SIZE_MAX;
-  /// Key of the last row or group of the previous page; or only its beginning, with the digest beside it: then the key
-  /// is searched for among the rows, or in a walk before the one that collects them.
-  std::string resume_key_;
-  bool has_resume_key_ = false;
-  std::string resume_digest_;
-  std::string resume_beginning_;    ///< of a long key
-  std::uint64_t resume_count_ = 0;  ///< number of rows up to it whose keys begin with it
-  bool looks_for_resume_key_ = false;
-  bool looked_for_resume_key_ = false;
+  ResumeKey resume_key_;
 
   // For rows that clients merge, read from an index in the order of ORDER BY. The index has its own order among equal
   // rows, so each run of equal rows is read completely, and the walk ends after the last run with rows of the page.
