@@ -32,7 +32,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
       walks_(prepared_->plans, prepared_->walked, prepared_->continuation.has_value()),
       page_(program().offset, program().limit, options_.page_items_max, options_.page_bytes_max),
       evaluation_(program().root_names, program().slots, prepared_->shape),
-      from_(program().sources, true, &distinct_elements_),
+      combinations_(program().sources),
       collected_(0) {
   evaluation_.user_functions = options_.user_functions;
   if (options_.partition_key) scope_.partition_key = *options_.partition_key;
@@ -93,7 +93,7 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   if (mode_ != Mode::streaming) return;
   if (!program().reads_items) {
     walk().position.key = continuation.key;
-    inside_positions_ = continuation.positions;
+    combinations_.continue_after(continuation.positions);
     return;
   }
   if (plan().branches.empty()) return;
@@ -103,7 +103,7 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   const bool down = plan().descending;
   if (!continuation.positions.empty()) {
     walk().inside = continuation.key;
-    inside_positions_ = continuation.positions;
+    combinations_.continue_after(continuation.positions);
     if (branch().index && down) walk().position.key = after(continuation.key);
   } else if (branch().index && !down) {
     walk().position.key = after(continuation.key);
@@ -174,10 +174,9 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
 void SqlExecution::Implementation::restart_walk() {
   finished_ = false;
   walk().restart();
-  inside_positions_.clear();
+  combinations_.restart();
   run_starts_.clear();
   run_is_over_ = false;
-  distinct_elements_.clear();
   prepare_collection();
   if (prepared_->continuation) go_to_start(*prepared_->continuation);
 }

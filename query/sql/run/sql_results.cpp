@@ -74,7 +74,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::s
   const Flow flow = count_result(*bytes);
   if (flow == Flow::next || page_.is_limit_reached()) return flow;
   next_ = point_after(position, walk().branch, partition_id_);
-  if (!program().sources.empty()) next_->positions = from_.positions();
+  if (!program().sources.empty()) next_->positions = combinations_.positions();
   if (!may_look_ahead()) return flow;
   // Clients send another request if there is a continuation, and some never stop.
   page_.look_ahead(statistics_.keys_examined);
@@ -121,9 +121,9 @@ bool SqlExecution::Implementation::stop() {
   if (is_left()) return stop_sorting();
   if (reads_in_runs_) return stop_in_runs();
   if (!is_resumable() || finished_ || !visited_) return false;
-  if (walk().inside && inside_positions_.empty()) return false;  // its row is still to be taken
+  if (walk().inside && combinations_.left_at().empty()) return false;  // its row is still to be taken
   next_ = point_after(*visited_, visited_branch_, visited_partition_id_);
-  if (walk().inside) next_->positions = inside_positions_;
+  if (walk().inside) next_->positions = combinations_.left_at();
   if (!page_.looks_ahead()) next_->spent = spent_for_continuation(spent());
   finished_ = scanned_ = true;
   return true;
@@ -176,9 +176,9 @@ bool SqlExecution::Implementation::make_row_key() {
   if (sorts_by_entries_) return make_left_key();
   if (!make_sort_key()) return false;
   order_bytes_ = sort_key_.size();
-  std::vector<std::uint64_t> positions = from_.positions();
+  std::vector<std::uint64_t> positions = combinations_.positions();
   if (program().has_distinct_source()) {
-    sort_key_ += distinct_elements_.key();
+    sort_key_ += combinations_.distinct_key();
     positions.erase(positions.begin());
   } else if (evaluation_.row.is_bound()) {
     append_tie_key(evaluation_.row.document().id);
@@ -249,7 +249,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std
   if (reads_in_runs_) row.run = run_starts_.size() - 1;
   if (is_left()) {
     if (sorts_by_entries_ || find_left_entry()) row.entry = value_key_;
-    row.positions = from_.positions();
+    row.positions = combinations_.positions();
     row.order_bytes = order_bytes_;
   }
   collected_.add(std::move(row));

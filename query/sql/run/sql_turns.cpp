@@ -188,7 +188,7 @@ bool SqlExecution::Implementation::make_left_key() {
   if (!find_left_entry()) return false;
   sort_key_.clear();
   append_entry_key(value_key_);
-  append_positions(from_.positions());
+  append_positions(combinations_.positions());
   return true;
 }
 
@@ -256,7 +256,7 @@ bool SqlExecution::Implementation::make_entry_key() {
     sort_key_ += is_within ? within_part : after_part;
     append_entry_key(is_within ? std::string_view(*entry) : document.id);
   }
-  append_positions(from_.positions());
+  append_positions(combinations_.positions());
   return true;
 }
 

@@ -78,7 +78,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   if (has_looked_enough()) return end_page();
   if (walk().inside != position) {
     walk().inside.reset();
-    inside_positions_.clear();
+    combinations_.end_document();
   }
   if (!prepared_->shape->is_row(document)) return Flow::next;
   ++statistics_.documents_examined;
@@ -103,7 +103,7 @@ void SqlExecution::Implementation::begin_entry(std::string_view position) {
   walked_to_ = position;
   if (!walk().inside || position == *walk().inside) return;
   walk().inside.reset();
-  inside_positions_.clear();
+  combinations_.end_document();
 }
 
 bool SqlExecution::Implementation::has_taken_row() {
@@ -119,11 +119,11 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::evalu
 
 Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_combinations(
     std::string_view position) {
-  from_.begin(inside_positions_);
+  combinations_.begin();
   std::size_t taken = 0;
-  while (from_.next(evaluation_)) {
+  while (combinations_.next(evaluation_)) {
     const Flow flow = take_row(position);
-    check_memory(distinct_elements_.bytes());
+    check_memory(combinations_.distinct_bytes());
     if (evaluation_.failed() || flow == Flow::finished) return evaluated(flow);
     evaluation_.begin_item();
     ++taken;
@@ -132,13 +132,13 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
                       std::chrono::steady_clock::now() >= until_;
     if (late || is_enough()) {
       walk().inside = std::string(position);
-      inside_positions_ = from_.positions();
+      combinations_.leave();
       return Flow::pause;
     }
   }
   walk().inside.reset();
-  inside_positions_.clear();
-  check_memory(distinct_elements_.bytes());
+  combinations_.end_document();
+  check_memory(combinations_.distinct_bytes());
   return evaluated(Flow::next);
 }
 

@@ -17,6 +17,7 @@
 #include "query/sql/evaluate/groups.h"
 #include "query/sql/evaluate/program.h"
 #include "query/sql/run/internal/collected_rows.h"
+#include "query/sql/run/internal/combinations.h"
 #include "query/sql/run/internal/page_limits.h"
 #include "query/sql/run/internal/resume_key.h"
 #include "query/sql/run/sql_execution.h"
@@ -163,10 +164,8 @@ class SqlExecution::Implementation {
   /// `parts` since the previous page.
   std::optional<std::size_t> partition_id_;
   std::optional<std::size_t> counted_partition_id_;  ///< the last one counted in the statistics
-  /// The combinations that were taken of the document `walk().inside`.
-  std::vector<std::uint64_t> inside_positions_;
-  bool is_changed_ = false;             ///< the current document differs from the stored one
-  std::optional<std::string> visited_;  ///< key of the last document, where the page may be stopped
+  bool is_changed_ = false;                          ///< the current document differs from the stored one
+  std::optional<std::string> visited_;               ///< key of the last document, where the page may be stopped
   std::size_t visited_branch_ = 0;
   std::optional<std::size_t> visited_partition_id_;
   std::chrono::steady_clock::time_point until_;  ///< of this slice
@@ -179,8 +178,7 @@ class SqlExecution::Implementation {
   std::optional<Continuation> next_;  ///< of the next page
 
   Evaluation evaluation_;
-  DistinctElements distinct_elements_;
-  FromIterator from_;
+  Combinations combinations_;  ///< left within the document `walk().inside`
   DocumentParser parser_;
   std::string sort_key_;
   std::size_t order_bytes_ = 0;    ///< leading bytes of sort_key_: the values of ORDER BY, without the tie key
