@@ -21,6 +21,12 @@ std::string after(std::string_view key) {
   return next;
 }
 
+SqlScope scope_of(const PreparedSql& prepared, const SqlOptions& options) {
+  SqlScope scope = prepared.scope;
+  if (options.partition_key) scope.partition_key = *options.partition_key;
+  return scope;
+}
+
 }  // namespace
 
 SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Database> database,
@@ -28,15 +34,14 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
     : database_(std::move(database)),
       prepared_(std::move(prepared)),
       options_(std::move(options)),
-      scope_(prepared_->scope),
+      scope_(scope_of(*prepared_, options_)),
       walks_(prepared_->plans, prepared_->walked, prepared_->continuation.has_value()),
+      partitions_(options_.source != nullptr ? PartitionsInTurn() : PartitionsInTurn(*database_, *prepared_, scope_)),
       page_(program().offset, program().limit, options_.page_items_max, options_.page_bytes_max),
       evaluation_(program().root_names, program().slots, prepared_->shape),
       combinations_(program().sources),
       collected_(0) {
   evaluation_.user_functions = options_.user_functions;
-  if (options_.partition_key) scope_.partition_key = *options_.partition_key;
-  begin_first_range();
   if (prepared_->may_sort_instead()) begin_turns();
   const bool is_presorted = prepared_->presorted && walks_.current() == 0;
   if (program().grouped) {
@@ -187,15 +192,17 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
     return flow == Flow::pause ? ScanState::more : ScanState::done;
   }
   if (prepared_->over_source && options_.source != nullptr) return run_source(rows_left);
-  if (!partition_id_) return walk().run(slice(rows_left), *this);
+  const auto& partition_id = partitions_.current();
+  if (!partition_id) return walk().run(slice(rows_left), *this);
   while (true) {
     const auto& map = database_->partition_map();
-    walk().parts = partitioning::parts_of(map, *partition_id_);
+    walk().parts = partitioning::parts_of(map, *partition_id);
     if (walk().parts.empty()) return fail(ErrorCode::bad_request, std::string(foreign_continuation_reason));
-    if (std::exchange(counted_partition_id_, partition_id_) != partition_id_) ++statistics_.ranges_read;
+    if (partitions_.count()) ++statistics_.ranges_read;
     auto state = walk().run(slice(rows_left), *this);
     if (!state || *state == ScanState::more) return state;
-    if (finished_ || !begin_next_range(map)) return ScanState::done;
+    if (finished_ || !partitions_.next(map, walk().parts.back(), scope_)) return ScanState::done;
+    walks_.begin_again(statistics_);
     if (page_.looks_ahead()) {  // looking into the next partition would cost as much as beginning it
       finished_ = true;
       return ScanState::done;
@@ -212,30 +219,6 @@ PlanWalk::Slice SqlExecution::Implementation::slice(std::size_t& rows_left) {
           .until = until_,
           .keys_examined = statistics_.keys_examined,
           .counts_all_ids = true};
-}
-
-// --- one physical partition after the other ---
-
-// A query without an order need not read every physical partition for each page. A query that began in all of them at
-// once continues that way.
-void SqlExecution::Implementation::begin_first_range() {
-  if (options_.source != nullptr) return;
-  if (const auto& continuation = prepared_->continuation) {
-    const bool is_in_range = continuation->partition_id_plus_one != 0 && may_read_in_turn(*prepared_, scope_);
-    if (is_in_range) partition_id_ = continuation->partition_id_plus_one - 1;
-    return;
-  }
-  const auto partition_ids = partition_ids_in_turn(*database_, *prepared_, scope_);
-  if (!partition_ids.empty()) partition_id_ = partition_ids.front();
-}
-
-bool SqlExecution::Implementation::begin_next_range(const partitioning::PartitionMap& map) {
-  const auto next = std::ranges::find(map.partition_ids(), walk().parts.back()) + 1;
-  if (next == map.partition_ids().end()) return false;
-  if (scope_.hash_range && map.range_of(*next)->first >= scope_.hash_range->second) return false;
-  partition_id_ = *next;
-  walks_.begin_again(statistics_);
-  return true;
 }
 
 // --- outside ---

@@ -73,7 +73,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::emit_row(std::s
   if (!bytes) return Flow::next;
   const Flow flow = count_result(*bytes);
   if (flow == Flow::next || page_.is_limit_reached()) return flow;
-  next_ = point_after(position, walk().branch, partition_id_);
+  next_ = point_after({std::string(position), walk().branch, partitions_.current()});
   if (!program().sources.empty()) next_->positions = combinations_.positions();
   if (!may_look_ahead()) return flow;
   // Clients send another request if there is a continuation, and some never stop.
@@ -93,17 +93,16 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::end_page() {
   return Flow::finished;
 }
 
-Continuation SqlExecution::Implementation::point_after(std::string_view position, std::size_t branch,
-                                                       std::optional<std::size_t> partition_id) const {
+Continuation SqlExecution::Implementation::point_after(const ReadingPoint& last) const {
   Continuation point;
-  if (partition_id) point.partition_id_plus_one = *partition_id + 1;
-  point.key.assign(position);
-  point.branch = branch;
+  if (last.partition_id) point.partition_id_plus_one = *last.partition_id + 1;
+  point.key = last.key;
+  point.branch = last.branch;
   if (!program().reads_items) return point;
   // A sort continues the walk that it replaces.
   const Plan& by = is_left() ? prepared_->plan() : plan();
   const auto& branches = by.branches;
-  if (const auto& index = branches[branch].index) {
+  if (const auto& index = branches[last.branch].index) {
     point.kind = Continuation::Kind::index;
     const IndexDefinition& definition = *index->definition;
     point.identity = definition.identity;
@@ -122,7 +121,7 @@ bool SqlExecution::Implementation::stop() {
   if (reads_in_runs_) return stop_in_runs();
   if (!is_resumable() || finished_ || !visited_) return false;
   if (walk().inside && combinations_.left_at().empty()) return false;  // its row is still to be taken
-  next_ = point_after(*visited_, visited_branch_, visited_partition_id_);
+  next_ = point_after(*visited_);
   if (walk().inside) next_->positions = combinations_.left_at();
   if (!page_.looks_ahead()) next_->spent = spent_for_continuation(spent());
   finished_ = scanned_ = true;
@@ -376,7 +375,7 @@ void SqlExecution::Implementation::begin_results() {
 // The next page begins after this row.
 void SqlExecution::Implementation::go_on_after(std::size_t row) {
   if (sorts_by_entries_) {
-    next_ = point_after(rows_[row].entry, 0, std::nullopt);
+    next_ = point_after({.key = rows_[row].entry});
     if (!program().sources.empty()) next_->positions = rows_[row].positions;
     return;
   }

@@ -68,7 +68,7 @@ void SqlExecution::Implementation::take_turns() {
     return;
   }
   double share = 1;
-  if (partition_id_) {
+  if (partitions_.current()) {
     const auto parts = static_cast<double>(partition_ids_in_turn(*database_, *prepared_, scope_).size());
     share = 1 / std::max(1.0, parts);
   }
@@ -217,7 +217,7 @@ bool SqlExecution::Implementation::stop_sorting() {
     return true;
   }
   if (scanned_ || !walked_to_ || (continuation && *walked_to_ == continuation->key)) return false;
-  next_ = point_after(*walked_to_, 0, std::nullopt);
+  next_ = point_after({.key = *walked_to_});
   next_->spent = spent_for_continuation(spent_walking_);
   finished_ = scanned_ = true;
   return true;

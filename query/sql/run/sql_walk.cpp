@@ -69,9 +69,10 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
   const storage::DocumentView& document = changed != nullptr ? *changed : stored;
   is_changed_ = changed != nullptr;
   if (options_.may_stop) {
-    visited_ = std::string(position);
-    visited_branch_ = walk().branch;
-    visited_partition_id_ = partition_id_;
+    if (!visited_) visited_.emplace();
+    visited_->key = position;
+    visited_->branch = walk().branch;
+    visited_->partition_id = partitions_.current();
   }
   if (walks_.takes_turns()) begin_entry(position);
   if (document.deleted) return Flow::next;

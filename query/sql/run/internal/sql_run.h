@@ -19,6 +19,7 @@
 #include "query/sql/run/internal/collected_rows.h"
 #include "query/sql/run/internal/combinations.h"
 #include "query/sql/run/internal/page_limits.h"
+#include "query/sql/run/internal/partitions_in_turn.h"
 #include "query/sql/run/internal/resume_key.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/walk/plan_walk.h"
@@ -27,6 +28,13 @@
 namespace octavo::query::sql {
 
 using partitioning::ScanState;
+
+/// A position up to which a walk has read, in its order.
+struct ReadingPoint {
+  std::string key = {};
+  std::size_t branch = 0;
+  std::optional<std::size_t> partition_id = {};  ///< if one physical partition is read after the other
+};
 
 /// One run of a query: sql_execution.cpp begins and continues it, sql_turns.cpp chooses the plan, sql_walk.cpp reads,
 /// sql_results.cpp makes results.
@@ -91,9 +99,6 @@ class SqlExecution::Implementation {
 
   Expected<ScanState> scan(std::size_t& rows_left);
   PlanWalk::Slice slice(std::size_t& rows_left);
-  void begin_first_range();
-  /// `map` has the parts that were read. False: there are no more.
-  bool begin_next_range(const partitioning::PartitionMap& map);
   Expected<ScanState> run_source(std::size_t& rows_left);
   Expected<bool> is_of_branch(const storage::DocumentView& document);
   void begin_entry(std::string_view position);
@@ -103,8 +108,7 @@ class SqlExecution::Implementation {
   /// Whether WHERE is known to hold for the current row without evaluating it.
   bool where_is_known() const;
   Flow emit_row(std::string_view position);
-  Continuation point_after(std::string_view position, std::size_t branch,
-                           std::optional<std::size_t> partition_id) const;
+  Continuation point_after(const ReadingPoint& last) const;
   Flow collect_row(std::string_view position);
   void collect_distinct();
   bool make_sort_key();
@@ -160,14 +164,9 @@ class SqlExecution::Implementation {
   bool sort_overflowed_ = false;
   AutomaticIndex::Entries left_entries_;  ///< scratch
 
-  /// If the walk reads one physical partition after the other: the current one. It may have been split into the walk's
-  /// `parts` since the previous page.
-  std::optional<std::size_t> partition_id_;
-  std::optional<std::size_t> counted_partition_id_;  ///< the last one counted in the statistics
-  bool is_changed_ = false;                          ///< the current document differs from the stored one
-  std::optional<std::string> visited_;               ///< key of the last document, where the page may be stopped
-  std::size_t visited_branch_ = 0;
-  std::optional<std::size_t> visited_partition_id_;
+  PartitionsInTurn partitions_;                  ///< the walk has the parts of the current one
+  bool is_changed_ = false;                      ///< the current document differs from the stored one
+  std::optional<ReadingPoint> visited_;          ///< the last document, where the page may be stopped
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool first_slice_ = true;
   bool scanned_ = false;
