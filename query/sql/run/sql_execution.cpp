@@ -42,13 +42,14 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
       combinations_(program().sources),
       collected_(0) {
   evaluation_.user_functions = options_.user_functions;
+  if (prepared_->gone_index) gone_rows_.emplace(*prepared_, database_.get(), evaluation_, combinations_, parser_);
   if (prepared_->may_sort_instead()) begin_turns();
   const bool is_presorted = prepared_->presorted && walks_.current() == 0;
   if (program().grouped) {
     mode_ = Mode::grouping;
   } else if (program().distinct) {
     mode_ = Mode::distinct;
-  } else if (prepared_->gone_index) {
+  } else if (gone_rows_) {
     mode_ = Mode::sorting;
   } else if (!program().order_by.empty() && (!is_presorted || program().is_merged_by_client)) {
     mode_ = Mode::sorting;
@@ -57,9 +58,6 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
     mode_ = Mode::sorting;  // a later page does not know what earlier pages returned
   }
   is_descending_ = std::ranges::any_of(program().order_by, &SortItem::descending);
-  // An index is read upwards even for DESC if the condition leaves one value.
-  entries_descend_ =
-      prepared_->gone_index && prepared_->gone_index->down ? *prepared_->gone_index->down : is_descending_;
   if (prepared_->continuation) resume(*prepared_->continuation);
   if (!prepared_->may_sort_instead()) begin_turns();  // the plans continue where they were
   if (page_.takes_nothing()) finished_ = scanned_ = true;
@@ -94,7 +92,7 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
     go_to_start(continuation);
     return;
   }
-  if (prepared_->gone_index) return resume_behind_entry(continuation.key, continuation.positions);
+  if (gone_rows_) return resume_key_.set(gone_rows_->key_behind(continuation.key, continuation.positions));
   if (mode_ != Mode::streaming) return;
   if (!program().reads_items) {
     walk().position.key = continuation.key;

@@ -8,6 +8,7 @@
 #include "base/byte_codec.h"
 #include "query/index/automatic_index.h"
 #include "query/json/plain_strings.h"
+#include "query/sql/run/internal/entry_keys.h"
 #include "query/sql/run/internal/sql_run.h"
 
 namespace octavo::query::sql {
@@ -170,10 +171,10 @@ bool SqlExecution::Implementation::make_sort_key() {
 }
 
 // Like make_sort_key, with ties decided by document (for distinct results: by value), then by combination.
-bool SqlExecution::Implementation::make_row_key() {
-  if (prepared_->gone_index) return make_entry_key();
+const std::string* SqlExecution::Implementation::make_row_key() {
+  if (gone_rows_) return gone_rows_->make_key();
   if (sorts_by_entries_) return make_left_key();
-  if (!make_sort_key()) return false;
+  if (!make_sort_key()) return nullptr;
   order_bytes_ = sort_key_.size();
   std::vector<std::uint64_t> positions = combinations_.positions();
   if (program().has_distinct_source()) {
@@ -182,22 +183,8 @@ bool SqlExecution::Implementation::make_row_key() {
   } else if (evaluation_.row.is_bound()) {
     append_tie_key(evaluation_.row.document().id);
   }
-  append_positions(positions);
-  return true;
-}
-
-void SqlExecution::Implementation::append_positions(std::span<const std::uint64_t> positions) {
-  for (const std::uint64_t position : positions) {
-    append_order_key(sort_key_, Value::of(static_cast<double>(position)));
-  }
-}
-
-void SqlExecution::Implementation::append_entry_key(std::string_view entry) {
-  if (entries_descend_) {
-    append_order_key_descending(sort_key_, Value::of(entry));
-  } else {
-    append_order_key(sort_key_, Value::of(entry));
-  }
+  append_positions(sort_key_, positions);
+  return &sort_key_;
 }
 
 // Decides between rows that ORDER BY considers equal. Clients that merge continue after a row by the number of its
@@ -213,14 +200,11 @@ void SqlExecution::Implementation::append_tie_key(std::string_view document_id) 
 
 // Searches the rows for the whole key with which the previous page ended.
 SqlExecution::Implementation::Flow SqlExecution::Implementation::look_for_resume_key() {
-  if (mode_ == Mode::sorting) {
-    if (!make_row_key()) return Flow::next;
-  } else {
-    sort_key_.clear();
-    if (!groups_->append_key(evaluation_, sort_key_)) return Flow::next;
-  }
-  if (!evaluation_.work(sort_key_.size()) || !resume_key_.is_key(sort_key_)) return Flow::next;
-  resume_key_.set(sort_key_);
+  value_key_.clear();
+  if (mode_ != Mode::sorting && !groups_->append_key(evaluation_, value_key_)) return Flow::next;
+  const std::string* key = mode_ == Mode::sorting ? make_row_key() : &value_key_;
+  if (key == nullptr || !evaluation_.work(key->size()) || !resume_key_.is_key(*key)) return Flow::next;
+  resume_key_.set(*key);
   finished_ = true;
   return Flow::finished;
 }
@@ -238,13 +222,13 @@ bool SqlExecution::Implementation::has_lost_resume_key() const {
 }
 
 SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std::string_view position) {
-  if (!make_row_key()) return Flow::next;
+  const std::string* key = make_row_key();
+  if (key == nullptr) return Flow::next;
   if (reads_in_runs_ && note_run(position) == Flow::finished) return Flow::finished;
-  if (resume_key_.has_passed(sort_key_)) return Flow::next;
-  if (!collected_.has_room_for(sort_key_)) return Flow::next;
+  if (resume_key_.has_passed(*key) || !collected_.has_room_for(*key)) return Flow::next;
   CollectedRow row;
   if (!program().append_projection(evaluation_, row.text) || evaluation_.failed()) return Flow::next;
-  row.key = sort_key_;
+  row.key = *key;
   if (reads_in_runs_) row.run = run_starts_.size() - 1;
   if (is_left()) {
     if (sorts_by_entries_ || find_left_entry()) row.entry = value_key_;

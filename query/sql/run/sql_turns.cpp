@@ -1,26 +1,18 @@
 // Decides which of its plans a query runs: a walk in the order of ORDER BY is left for a sort once it has cost its
-// budget. Also where pages begin whose index is gone, and where those end that have cost enough.
+// budget. Also where pages end that have cost enough.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
 #include <utility>
 
-#include "partitioning/keys/range_parts.h"
 #include "partitioning/throughput/request_charge.h"
+#include "query/sql/run/internal/entry_keys.h"
 #include "query/sql/run/internal/sql_run.h"
 #include "query/sql/run/query_charge.h"
 #include "query/walk/walked_part.h"
 
 namespace octavo::query::sql {
-
-namespace {
-
-// First bytes of the keys of rows that an index had which is gone, and of those that were to be read after it.
-constexpr char within_part = '\1';
-constexpr char after_part = '\2';
-
-}  // namespace
 
 // Whether the first plan reads in the order of ORDER BY, by entries that are never behind their documents.
 bool SqlExecution::Implementation::may_read_in_runs() const {
@@ -119,8 +111,11 @@ void SqlExecution::Implementation::sort_instead() {
     if (!branch_left().index && walked_to_) left_position_.key = walked_to_;
     mode_ = Mode::sorting;
     sorts_by_entries_ = true;
-    entries_descend_ = prepared_->plan().descending;
-    if (walked_to_) resume_behind_entry(*walked_to_, {});
+    if (walked_to_) {
+      std::string behind;
+      append_position_behind(behind, *walked_to_, {}, prepared_->plan().descending);
+      resume_key_.set(std::move(behind));
+    }
   }
   if (reads_in_runs_) left_start_ = start_after_runs(0);
   reads_in_runs_ = false;
@@ -150,11 +145,7 @@ bool SqlExecution::Implementation::was_returned() {
   was_returned_ = false;
   if (begins_within_document() && walks_.current() == 0 && walk().inside == prepared_->continuation->key) return false;
   // What was returned is a part of the physical partition that was read.
-  if (prepared_->gone_index && prepared_->gone_index->partition_id) {
-    if (!find_gone_range()) return false;
-    const auto position = partitioning::hash_position(document.id, database_->partitioned(), database_->key_scheme());
-    if (position < gone_range_->first || position > gone_range_->second) return false;
-  }
+  if (gone_rows_ && !gone_rows_->was_in_partition(document.id)) return false;
   const auto root = parser_.parse(document.body);
   if (!root || !evaluation_.work(document.body.size())) return false;
   const auto found = walks_.was_returned({*root, document.body, document.id, document.revision});
@@ -182,14 +173,14 @@ bool SqlExecution::Implementation::find_left_entry() {
   return true;
 }
 
-bool SqlExecution::Implementation::make_left_key() {
+const std::string* SqlExecution::Implementation::make_left_key() {
   const auto& order = program().order_by;
-  if (order.size() == 1 && order[0].value->evaluate(evaluation_).is_undefined()) return false;
-  if (!find_left_entry()) return false;
+  if (order.size() == 1 && order[0].value->evaluate(evaluation_).is_undefined()) return nullptr;
+  if (!find_left_entry()) return nullptr;
   sort_key_.clear();
-  append_entry_key(value_key_);
-  append_positions(combinations_.positions());
-  return true;
+  append_entry(sort_key_, value_key_, prepared_->plan().descending);
+  append_positions(sort_key_, combinations_.positions());
+  return &sort_key_;
 }
 
 // Where the walk that was left can begin again for the rows after this one, which clients merge: before all rows that
@@ -221,84 +212,6 @@ bool SqlExecution::Implementation::stop_sorting() {
   next_->spent = spent_for_continuation(spent_walking_);
   finished_ = scanned_ = true;
   return true;
-}
-
-// --- rows after the index of the previous page is gone ---
-
-// Resumes after an entry of an index that no longer exists or was left, among rows that are sorted like its entries.
-void SqlExecution::Implementation::resume_behind_entry(std::string_view entry,
-                                                       std::span<const std::uint64_t> positions) {
-  constexpr char after_positions = '\xFF';
-  sort_key_.clear();
-  if (prepared_->gone_index && prepared_->gone_index->is_part()) sort_key_ += within_part;
-  append_entry_key(entry);
-  append_positions(positions);
-  if (positions.empty()) sort_key_ += after_positions;
-  resume_key_.set(sort_key_);
-}
-
-// Makes the entry that the index that no longer exists had for the current row; false: the row is not one of those that
-// are left. If the index was read for a part of the rows, those of later parts follow in the order of their ids.
-bool SqlExecution::Implementation::make_entry_key() {
-  const GoneIndex& gone = *prepared_->gone_index;
-  const storage::DocumentView& document = evaluation_.row.document();
-  const auto root = parser_.parse(document.body);
-  if (!root || !evaluation_.work(document.body.size())) return false;
-  sort_key_.clear();
-  const auto entry = gone.entry_of({*root, document.body, document.id, document.revision});
-  if (!gone.is_part()) {
-    if (!entry) return false;
-    append_entry_key(*entry);
-  } else {
-    const auto part = part_of_gone_index(document, *root);
-    if (!part || *part == Part::before) return false;
-    const bool is_within = *part == Part::within && entry;
-    sort_key_ += is_within ? within_part : after_part;
-    append_entry_key(is_within ? std::string_view(*entry) : document.id);
-  }
-  append_positions(combinations_.positions());
-  return true;
-}
-
-// The hash positions of the physical partition that the previous page read; false: the evaluation failed.
-bool SqlExecution::Implementation::find_gone_range() {
-  if (gone_range_) return true;
-  const auto& map = database_->partition_map();
-  const auto parts = partitioning::parts_of(map, *prepared_->gone_index->partition_id);
-  if (parts.empty()) {
-    evaluation_.fail({ErrorCode::bad_request, std::string(foreign_continuation_reason), {}});
-    return false;
-  }
-  gone_range_.emplace(map.range_of(parts.front())->first, map.range_of(parts.back())->last);
-  return true;
-}
-
-// Whether the previous pages have read the physical partition of the document, and the side of the union that returns
-// it. nullopt: the evaluation failed.
-std::optional<SqlExecution::Implementation::Part> SqlExecution::Implementation::part_of_gone_index(
-    const storage::DocumentView& document, simdjson::dom::element root) {
-  const auto& partition_id = prepared_->gone_index->partition_id;
-  if (!partition_id) return side_of_gone_index(document, root);
-  if (!find_gone_range()) return std::nullopt;
-  const auto position = partitioning::hash_position(document.id, database_->partitioned(), database_->key_scheme());
-  if (position < gone_range_->first) return Part::before;
-  if (position > gone_range_->second) return Part::after;
-  return side_of_gone_index(document, root);
-}
-
-// A document is returned by the first side of a union that it matches.
-std::optional<SqlExecution::Implementation::Part> SqlExecution::Implementation::side_of_gone_index(
-    const storage::DocumentView& document, simdjson::dom::element root) {
-  const auto& side = prepared_->gone_index->side;
-  if (!side) return Part::within;
-  const auto sides = std::span(prepared_->sides).first(*side + 1);
-  const auto found = first_matching_side(sides, {root, document.body, document.id, document.revision});
-  if (!found) {
-    evaluation_.fail(found.error());
-    return std::nullopt;
-  }
-  if (*found == sides.size()) return Part::after;
-  return *found < *side ? Part::before : Part::within;
 }
 
 // --- rows that clients merge ---

@@ -18,6 +18,7 @@
 #include "query/sql/evaluate/program.h"
 #include "query/sql/run/internal/collected_rows.h"
 #include "query/sql/run/internal/combinations.h"
+#include "query/sql/run/internal/gone_rows.h"
 #include "query/sql/run/internal/page_limits.h"
 #include "query/sql/run/internal/partitions_in_turn.h"
 #include "query/sql/run/internal/resume_key.h"
@@ -75,7 +76,6 @@ class SqlExecution::Implementation {
   bool keeps_all_groups() const;
   void restart_walk();
   void go_to_start(const Continuation& continuation);
-  void resume_behind_entry(std::string_view entry, std::span<const std::uint64_t> positions);
 
   bool may_read_in_runs() const;
   void begin_turns();
@@ -90,7 +90,7 @@ class SqlExecution::Implementation {
   std::uint64_t spent_for_continuation(double spent) const;
   bool is_left() const { return walks_.takes_turns() && plan().sort_in_memory; }
   bool find_left_entry();
-  bool make_left_key();
+  const std::string* make_left_key();
   std::string left_start(std::size_t row) const;
   bool stop_sorting();
   bool stop_in_runs();
@@ -112,14 +112,9 @@ class SqlExecution::Implementation {
   Flow collect_row(std::string_view position);
   void collect_distinct();
   bool make_sort_key();
-  bool make_row_key();
-  bool make_entry_key();
-  enum class Part : std::uint8_t { before, within, after };
-  bool find_gone_range();
-  std::optional<Part> part_of_gone_index(const storage::DocumentView& document, simdjson::dom::element root);
-  std::optional<Part> side_of_gone_index(const storage::DocumentView& document, simdjson::dom::element root);
-  void append_entry_key(std::string_view entry);
-  void append_positions(std::span<const std::uint64_t> positions);
+  /// Key of the current row where rows are sorted, until the next call. Null: the row is left out, or the evaluation
+  /// failed.
+  const std::string* make_row_key();
   void append_tie_key(std::string_view document_id);
   Flow note_run(std::string_view position);
   void note_end_of_run();
@@ -156,9 +151,6 @@ class SqlExecution::Implementation {
   double spent_walking_ = 0;          ///< by the walk in total, when it was left
   // Set once the walk was left with rows of the page returned: the others are sorted like its entries.
   bool sorts_by_entries_ = false;
-  bool entries_descend_ = false;  ///< of the entries that rows are sorted by
-  /// Hash positions that the index had which no longer exists, if it was read in one physical partition after another.
-  std::optional<std::pair<partitioning::HashPosition, partitioning::HashPosition>> gone_range_;
   std::optional<std::string> walked_to_;  ///< key of the walk's last entry, on this page or before
   IndexPosition left_position_;
   bool sort_overflowed_ = false;
@@ -179,6 +171,7 @@ class SqlExecution::Implementation {
   Evaluation evaluation_;
   Combinations combinations_;  ///< left within the document `walk().inside`
   DocumentParser parser_;
+  std::optional<GoneRows> gone_rows_;  ///< if the previous pages were read by an index that is gone
   std::string sort_key_;
   std::size_t order_bytes_ = 0;    ///< leading bytes of sort_key_: the values of ORDER BY, without the tie key
   bool sorts_by_scalars_ = false;  ///< these values are neither arrays nor objects
