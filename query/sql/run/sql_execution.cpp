@@ -40,6 +40,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
       page_(program().offset, program().limit, options_.page_items_max, options_.page_bytes_max),
       evaluation_(program().root_names, program().slots, prepared_->shape),
       combinations_(program().sources),
+      row_key_(program(), *prepared_->shape, evaluation_, combinations_),
       collected_(0) {
   evaluation_.user_functions = options_.user_functions;
   if (prepared_->gone_index) gone_rows_.emplace(*prepared_, database_.get(), evaluation_, combinations_, parser_);
@@ -57,7 +58,6 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   } else if (program().has_distinct_source()) {
     mode_ = Mode::sorting;  // a later page does not know what earlier pages returned
   }
-  is_descending_ = std::ranges::any_of(program().order_by, &SortItem::descending);
   if (prepared_->continuation) resume(*prepared_->continuation);
   if (!prepared_->may_sort_instead()) begin_turns();  // the plans continue where they were
   if (page_.takes_nothing()) finished_ = scanned_ = true;

@@ -5,10 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "base/byte_codec.h"
 #include "query/index/automatic_index.h"
 #include "query/json/plain_strings.h"
-#include "query/sql/run/internal/entry_keys.h"
 #include "query/sql/run/internal/sql_run.h"
 
 namespace octavo::query::sql {
@@ -154,48 +152,10 @@ void SqlExecution::Implementation::check_memory(std::size_t bytes) {
        "resource_limit"});
 }
 
-// False: the evaluation failed, or a single ORDER BY leaves out the item because it lacks the value.
-bool SqlExecution::Implementation::make_sort_key() {
-  sort_key_.clear();
-  sorts_by_scalars_ = true;
-  const auto& order = program().order_by;
-  for (const SortItem& item : order) {
-    const Value value = item.value->evaluate(evaluation_);
-    if (value.is_array() || value.is_object()) sorts_by_scalars_ = false;
-    if (value.is_undefined() && order.size() == 1) return false;
-    const bool appended = item.descending ? evaluation_.append_order_key_descending(sort_key_, value)
-                                          : evaluation_.append_order_key(sort_key_, value);
-    if (!appended) return false;
-  }
-  return !evaluation_.failed();
-}
-
-// Like make_sort_key, with ties decided by document (for distinct results: by value), then by combination.
 const std::string* SqlExecution::Implementation::make_row_key() {
   if (gone_rows_) return gone_rows_->make_key();
   if (sorts_by_entries_) return make_left_key();
-  if (!make_sort_key()) return nullptr;
-  order_bytes_ = sort_key_.size();
-  std::vector<std::uint64_t> positions = combinations_.positions();
-  if (program().has_distinct_source()) {
-    sort_key_ += combinations_.distinct_key();
-    positions.erase(positions.begin());
-  } else if (evaluation_.row.is_bound()) {
-    append_tie_key(evaluation_.row.document().id);
-  }
-  append_positions(sort_key_, positions);
-  return &sort_key_;
-}
-
-// Decides between rows that ORDER BY considers equal. Clients that merge continue after a row by the number of its
-// item, in ascending order, or in descending order under DESC.
-void SqlExecution::Implementation::append_tie_key(std::string_view document_id) {
-  if (program().is_merged_by_client) {
-    if (const auto number = prepared_->shape->number_of(document_id)) {
-      append_key_u64(sort_key_, is_descending_ ? ~*number : *number);
-    }
-  }
-  append_order_key(sort_key_, Value::of(document_id));
+  return row_key_.make() ? &row_key_.text() : nullptr;
 }
 
 // Searches the rows for the whole key with which the previous page ended.
@@ -233,7 +193,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std
   if (is_left()) {
     if (sorts_by_entries_ || find_left_entry()) row.entry = value_key_;
     row.positions = combinations_.positions();
-    row.order_bytes = order_bytes_;
+    row.order_bytes = row_key_.order_bytes();
   }
   collected_.add(std::move(row));
   check_memory(collected_.bytes());
@@ -244,7 +204,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std
 // An index may have more fields than the order, and may treat arrays and objects of different contents as equal, so a
 // run ends where both have another value.
 SqlExecution::Implementation::Flow SqlExecution::Implementation::note_run(std::string_view position) {
-  const std::string_view order = std::string_view(sort_key_).substr(0, order_bytes_);
+  const std::string_view order = row_key_.order();
   const bool same = !run_starts_.empty() && (order == run_order_ || entry_fields_ == run_fields_);
   if (!same) {
     if (!run_starts_.empty() && !collected_.has_room_for(order)) return Flow::finished;
@@ -253,28 +213,27 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::note_run(std::s
   run_is_over_ = false;
   run_order_ = order;
   run_fields_ = entry_fields_;
-  runs_by_scalars_ = sorts_by_scalars_ && run_fields_.size() < automatic_key_bytes_max;
+  runs_by_scalars_ = row_key_.has_scalars() && run_fields_.size() < automatic_key_bytes_max;
   return Flow::next;
 }
 
 // A row that is no result may show that the last run is complete, so that the page can end after it.
 void SqlExecution::Implementation::note_end_of_run() {
   if (run_is_over_ || run_starts_.empty() || entry_fields_ == run_fields_ || evaluation_.failed()) return;
-  if (make_sort_key()) run_is_over_ = sort_key_ != run_order_;
+  if (row_key_.make_order()) run_is_over_ = row_key_.order() != run_order_;
 }
 
 // Whether a row of the run is known to be off the page without its document. Whole runs are read for each page, so this
 // must be cheap.
 bool SqlExecution::Implementation::is_off_page(const IndexRow& entry) {
   if (run_starts_.empty() || !runs_by_scalars_ || entry.field_keys() != run_fields_) return false;
-  sort_key_ = run_order_;
-  append_tie_key(entry.document_id());
-  return resume_key_.has_passed_all(sort_key_) || !collected_.has_room_for(sort_key_);
+  row_key_.make_of(run_order_, entry.document_id());
+  return resume_key_.has_passed_all(row_key_.text()) || !collected_.has_room_for(row_key_.text());
 }
 
 // Collects rows in the requested order, then by value; rows with equal values count once.
 void SqlExecution::Implementation::collect_distinct() {
-  if (!make_sort_key()) return;
+  if (!row_key_.make_order()) return;
   value_key_.clear();
   CollectedRow row;
   if (program().projects_row) {
@@ -291,7 +250,7 @@ void SqlExecution::Implementation::collect_distinct() {
     evaluation_.append_json(value, row.text);
   }
   if (evaluation_.failed()) return;
-  row.key = sort_key_ + value_key_;
+  row.key = row_key_.text() + value_key_;
   collected_.add_distinct(value_key_, std::move(row));
   check_memory(collected_.bytes());
 }

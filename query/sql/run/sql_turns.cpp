@@ -177,10 +177,10 @@ const std::string* SqlExecution::Implementation::make_left_key() {
   const auto& order = program().order_by;
   if (order.size() == 1 && order[0].value->evaluate(evaluation_).is_undefined()) return nullptr;
   if (!find_left_entry()) return nullptr;
-  sort_key_.clear();
-  append_entry(sort_key_, value_key_, prepared_->plan().descending);
-  append_positions(sort_key_, combinations_.positions());
-  return &sort_key_;
+  left_key_.clear();
+  append_entry(left_key_, value_key_, prepared_->plan().descending);
+  append_positions(left_key_, combinations_.positions());
+  return &left_key_;
 }
 
 // Where the walk that was left can begin again for the rows after this one, which clients merge: before all rows that

@@ -22,6 +22,7 @@
 #include "query/sql/run/internal/page_limits.h"
 #include "query/sql/run/internal/partitions_in_turn.h"
 #include "query/sql/run/internal/resume_key.h"
+#include "query/sql/run/internal/row_key.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/walk/plan_walk.h"
 #include "query/walk/plan_walks.h"
@@ -111,11 +112,9 @@ class SqlExecution::Implementation {
   Continuation point_after(const ReadingPoint& last) const;
   Flow collect_row(std::string_view position);
   void collect_distinct();
-  bool make_sort_key();
   /// Key of the current row where rows are sorted, until the next call. Null: the row is left out, or the evaluation
   /// failed.
   const std::string* make_row_key();
-  void append_tie_key(std::string_view document_id);
   Flow note_run(std::string_view position);
   void note_end_of_run();
   bool is_off_page(const IndexRow& entry);
@@ -172,10 +171,8 @@ class SqlExecution::Implementation {
   Combinations combinations_;  ///< left within the document `walk().inside`
   DocumentParser parser_;
   std::optional<GoneRows> gone_rows_;  ///< if the previous pages were read by an index that is gone
-  std::string sort_key_;
-  std::size_t order_bytes_ = 0;    ///< leading bytes of sort_key_: the values of ORDER BY, without the tie key
-  bool sorts_by_scalars_ = false;  ///< these values are neither arrays nor objects
-  bool is_descending_ = false;     ///< at least one of them is
+  RowKey row_key_;
+  std::string left_key_;
   std::string value_key_;
 
   CollectedRows collected_;
