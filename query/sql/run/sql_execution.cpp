@@ -121,7 +121,7 @@ void SqlExecution::Implementation::go_to_start(const Continuation& continuation)
   // If the condition leaves one value, an index is read upwards even for DESC.
   if (continuation.branch != (plan().descending ? 1 : 0)) return;
   walk().position.key = plan().descending ? after(continuation.start) : continuation.start;
-  page_start_ = continuation.start;
+  runs_.begin_page(continuation.start);
 }
 
 // Combinations of a JOIN are begun on a worker, and cannot be begun again.
@@ -178,8 +178,7 @@ void SqlExecution::Implementation::restart_walk() {
   finished_ = false;
   walk().restart();
   combinations_.restart();
-  run_starts_.clear();
-  run_is_over_ = false;
+  runs_.restart();
   prepare_collection();
   if (prepared_->continuation) go_to_start(*prepared_->continuation);
 }

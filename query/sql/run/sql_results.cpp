@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "query/index/automatic_index.h"
 #include "query/json/plain_strings.h"
 #include "query/sql/run/internal/sql_run.h"
 
@@ -184,12 +183,17 @@ bool SqlExecution::Implementation::has_lost_resume_key() const {
 SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std::string_view position) {
   const std::string* key = make_row_key();
   if (key == nullptr) return Flow::next;
-  if (reads_in_runs_ && note_run(position) == Flow::finished) return Flow::finished;
+  if (reads_in_runs_) {
+    const std::string_view order = row_key_.order();
+    const auto has_room = [&] { return collected_.has_room_for(order); };
+    // Without room, all further rows sort after those of the page.
+    if (!runs_.take(order, row_key_.has_scalars(), position, has_room)) return Flow::finished;
+  }
   if (resume_key_.has_passed(*key) || !collected_.has_room_for(*key)) return Flow::next;
   CollectedRow row;
   if (!program().append_projection(evaluation_, row.text) || evaluation_.failed()) return Flow::next;
   row.key = *key;
-  if (reads_in_runs_) row.run = run_starts_.size() - 1;
+  if (reads_in_runs_) row.run = runs_.current();
   if (is_left()) {
     if (sorts_by_entries_ || find_left_entry()) row.entry = value_key_;
     row.positions = combinations_.positions();
@@ -200,34 +204,16 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std
   return sort_overflowed_ ? Flow::finished : Flow::next;
 }
 
-// Records whether the current row begins a run of equal rows. Finished: all further rows sort after those of the page.
-// An index may have more fields than the order, and may treat arrays and objects of different contents as equal, so a
-// run ends where both have another value.
-SqlExecution::Implementation::Flow SqlExecution::Implementation::note_run(std::string_view position) {
-  const std::string_view order = row_key_.order();
-  const bool same = !run_starts_.empty() && (order == run_order_ || entry_fields_ == run_fields_);
-  if (!same) {
-    if (!run_starts_.empty() && !collected_.has_room_for(order)) return Flow::finished;
-    run_starts_.emplace_back(position);
-  }
-  run_is_over_ = false;
-  run_order_ = order;
-  run_fields_ = entry_fields_;
-  runs_by_scalars_ = row_key_.has_scalars() && run_fields_.size() < automatic_key_bytes_max;
-  return Flow::next;
-}
-
 // A row that is no result may show that the last run is complete, so that the page can end after it.
 void SqlExecution::Implementation::note_end_of_run() {
-  if (run_is_over_ || run_starts_.empty() || entry_fields_ == run_fields_ || evaluation_.failed()) return;
-  if (row_key_.make_order()) run_is_over_ = row_key_.order() != run_order_;
+  if (!runs_.may_be_over() || evaluation_.failed()) return;
+  if (row_key_.make_order()) runs_.see_order(row_key_.order());
 }
 
-// Whether a row of the run is known to be off the page without its document. Whole runs are read for each page, so this
-// must be cheap.
+// Whether a row of the run is known to be off the page without its document.
 bool SqlExecution::Implementation::is_off_page(const IndexRow& entry) {
-  if (run_starts_.empty() || !runs_by_scalars_ || entry.field_keys() != run_fields_) return false;
-  row_key_.make_of(run_order_, entry.document_id());
+  if (!runs_.has_fields(entry.field_keys())) return false;
+  row_key_.make_of(runs_.order(), entry.document_id());
   return resume_key_.has_passed_all(row_key_.text()) || !collected_.has_room_for(row_key_.text());
 }
 
@@ -329,7 +315,7 @@ void SqlExecution::Implementation::go_on_after(std::size_t row) {
     next_->kind = Continuation::Kind::walked;
     next_->start = prepared_->gone_index->to_text();
   }
-  std::string start = reads_in_runs_ ? run_starts_[rows_[row].run] : is_left() ? left_start(row) : std::string();
+  std::string start = reads_in_runs_ ? runs_.start_of(rows_[row].run) : is_left() ? left_start(row) : std::string();
   if (!start.empty()) {
     next_->kind = Continuation::Kind::ordered;
     next_->identity = branch_left().index->definition->identity;

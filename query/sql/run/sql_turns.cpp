@@ -201,7 +201,7 @@ std::string SqlExecution::Implementation::left_start(std::size_t row) const {
 bool SqlExecution::Implementation::stop_sorting() {
   const auto& continuation = prepared_->continuation;
   if (!sorts_by_entries_) {  // rows for clients that merge
-    if (scanned_ || !resume_key_.is_whole() || left_start_.empty() || left_start_ == page_start_) return false;
+    if (scanned_ || !resume_key_.is_whole() || left_start_.empty() || left_start_ == runs_.page_start()) return false;
     next_ = point_in_runs(left_start_);
     next_->spent = spent_for_continuation(spent_walking_);
     finished_ = scanned_ = true;
@@ -215,16 +215,6 @@ bool SqlExecution::Implementation::stop_sorting() {
 }
 
 // --- rows that clients merge ---
-
-// Where the next page must begin if this one returns the rows of `complete` runs: at the next run, or without a next
-// run at the first entry that was not read. Empty: unknown.
-std::string SqlExecution::Implementation::start_after_runs(std::size_t complete) const {
-  if (complete < run_starts_.size()) return run_starts_[complete];
-  std::string start = walk().position.key.value_or(std::string());
-  // The lowest byte after an entry makes it an exclusive bound.
-  if (!start.empty() && prepared_->plan().descending) start.pop_back();
-  return start;
-}
 
 // The point after the last row of the previous page, with nothing to be read before `start`.
 Continuation SqlExecution::Implementation::point_in_runs(std::string start) const {
@@ -242,11 +232,11 @@ Continuation SqlExecution::Implementation::point_in_runs(std::string start) cons
 // is read to its end. So is a page that must find its beginning by a long key.
 bool SqlExecution::Implementation::stop_in_runs() {
   if (scanned_ || finished_ || resume_key_.is_sought() || !resume_key_.is_whole()) return false;
-  const std::size_t complete = run_starts_.size() - (run_starts_.empty() || run_is_over_ ? 0 : 1);
+  const std::size_t complete = runs_.complete();
   std::string start = start_after_runs(complete);
   const auto is_complete = [&](const CollectedRow& row) { return row.run < complete; };
   const bool has_rows = std::ranges::any_of(collected_.rows(), is_complete);
-  if (start.empty() || (!has_rows && start == page_start_)) return false;
+  if (start.empty() || (!has_rows && start == runs_.page_start())) return false;
   rows_ = collected_.take_sorted();
   std::erase_if(rows_, [&](const CollectedRow& row) { return !is_complete(row); });
   is_cut_ = true;

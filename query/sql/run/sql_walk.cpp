@@ -64,7 +64,7 @@ Expected<bool> SqlExecution::Implementation::is_of_branch(const storage::Documen
 Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_document(const WalkedDocument& found) {
   const storage::DocumentView& stored = found.document;
   const std::string_view position = found.position;
-  if (found.row != nullptr) entry_fields_ = found.row->field_keys();
+  if (found.row != nullptr) runs_.see_entry(found.row->field_keys());
   const storage::DocumentView* changed = options_.source != nullptr ? options_.source->changed(stored.id) : nullptr;
   const storage::DocumentView& document = changed != nullptr ? *changed : stored;
   is_changed_ = changed != nullptr;

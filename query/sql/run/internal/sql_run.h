@@ -23,6 +23,7 @@
 #include "query/sql/run/internal/partitions_in_turn.h"
 #include "query/sql/run/internal/resume_key.h"
 #include "query/sql/run/internal/row_key.h"
+#include "query/sql/run/internal/row_runs.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/walk/plan_walk.h"
 #include "query/walk/plan_walks.h"
@@ -95,7 +96,9 @@ class SqlExecution::Implementation {
   std::string left_start(std::size_t row) const;
   bool stop_sorting();
   bool stop_in_runs();
-  std::string start_after_runs(std::size_t complete) const;
+  std::string start_after_runs(std::size_t complete) const {
+    return runs_.start_after(complete, walk().position.key, prepared_->plan().descending);
+  }
   Continuation point_in_runs(std::string start) const;
 
   Expected<ScanState> scan(std::size_t& rows_left);
@@ -115,7 +118,6 @@ class SqlExecution::Implementation {
   /// Key of the current row where rows are sorted, until the next call. Null: the row is left out, or the evaluation
   /// failed.
   const std::string* make_row_key();
-  Flow note_run(std::string_view position);
   void note_end_of_run();
   bool is_off_page(const IndexRow& entry);
   bool may_look_ahead() const;
@@ -180,17 +182,9 @@ class SqlExecution::Implementation {
   std::size_t groups_max_ = SIZE_MAX;
   ResumeKey resume_key_;
 
-  // For rows that clients merge, read from an index in the order of ORDER BY. The index has its own order among equal
-  // rows, so each run of equal rows is read completely, and the walk ends after the last run with rows of the page.
-  bool reads_in_runs_ = false;
-  std::string_view entry_fields_;        ///< of the current index entry
-  std::string run_fields_;               ///< of the last entry of the run
-  bool runs_by_scalars_ = false;         ///< values are scalars, and the same for entries with the same fields
-  std::string run_order_;                ///< values of ORDER BY, as keys
-  std::vector<std::string> run_starts_;  ///< keys of their first entries
-  bool run_is_over_ = false;             ///< another value than the last run's was read
-  std::string page_start_;               ///< key of the entry with which the page began; empty: the first one
-  std::string left_start_;               ///< of the page that begins where the walk was left; empty: unknown
+  bool reads_in_runs_ = false;  ///< rows that clients merge, from an index in the order of ORDER BY
+  RowRuns runs_;
+  std::string left_start_;  ///< of the page that begins where the walk was left; empty: unknown
 
   std::vector<CollectedRow> rows_;  ///< to be written
   bool is_cut_ = false;             ///< there may be more than these
