@@ -41,6 +41,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
       evaluation_(program().root_names, program().slots, prepared_->shape),
       combinations_(program().sources),
       row_key_(program(), *prepared_->shape, evaluation_, combinations_),
+      left_walk_(*prepared_, evaluation_, combinations_, parser_),
       collected_(0) {
   evaluation_.user_functions = options_.user_functions;
   if (prepared_->gone_index) gone_rows_.emplace(*prepared_, database_.get(), evaluation_, combinations_, parser_);
@@ -89,7 +90,7 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   page_.resume(continuation.skip, continuation.left);
   if (continuation.names_row()) {
     resume_key_.resume(continuation);
-    go_to_start(continuation);
+    go_to_start();
     return;
   }
   if (gone_rows_) return resume_key_.set(gone_rows_->key_behind(continuation.key, continuation.positions));
@@ -102,7 +103,7 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
   if (plan().branches.empty()) return;
   walk().branch = std::min<std::size_t>(continuation.branch, plan().branches.size() - 1);
   walk().position.key = continuation.key;
-  walked_to_ = continuation.key;
+  left_walk_.reach(continuation.key);
   const bool down = plan().descending;
   if (!continuation.positions.empty()) {
     walk().inside = continuation.key;
@@ -115,13 +116,20 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
 
 // Goes to the first row that equals the last row of the previous page. With another index, or none, all rows are
 // walked.
-void SqlExecution::Implementation::go_to_start(const Continuation& continuation) {
-  if (!reads_in_runs_ || continuation.kind != Continuation::Kind::ordered) return;
-  if (branch().index->definition->identity != continuation.identity) return;
+void SqlExecution::Implementation::go_to_start() {
+  if (!reads_in_runs_ || !continues_in_order()) return;
+  const std::string& start = prepared_->continuation->start;
+  walk().position.key = plan().descending ? after(start) : start;
+  runs_.begin_page(start);
+}
+
+// Whether the previous page was read by the index that the first plan reads, in the same direction.
+bool SqlExecution::Implementation::continues_in_order() const {
+  const auto& before = prepared_->continuation;
   // If the condition leaves one value, an index is read upwards even for DESC.
-  if (continuation.branch != (plan().descending ? 1 : 0)) return;
-  walk().position.key = plan().descending ? after(continuation.start) : continuation.start;
-  runs_.begin_page(continuation.start);
+  return before && before->kind == Continuation::Kind::ordered &&
+         before->identity == branch_left().index->definition->identity &&
+         before->branch == (prepared_->plan().descending ? 1 : 0);
 }
 
 // Combinations of a JOIN are begun on a worker, and cannot be begun again.
@@ -180,7 +188,7 @@ void SqlExecution::Implementation::restart_walk() {
   combinations_.restart();
   runs_.restart();
   prepare_collection();
-  if (prepared_->continuation) go_to_start(*prepared_->continuation);
+  go_to_start();
 }
 
 Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {

@@ -153,7 +153,7 @@ void SqlExecution::Implementation::check_memory(std::size_t bytes) {
 
 const std::string* SqlExecution::Implementation::make_row_key() {
   if (gone_rows_) return gone_rows_->make_key();
-  if (sorts_by_entries_) return make_left_key();
+  if (left_walk_.sorts_by_entries()) return left_walk_.make_key();
   return row_key_.make() ? &row_key_.text() : nullptr;
 }
 
@@ -195,7 +195,7 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std
   row.key = *key;
   if (reads_in_runs_) row.run = runs_.current();
   if (is_left()) {
-    if (sorts_by_entries_ || find_left_entry()) row.entry = value_key_;
+    if (left_walk_.sorts_by_entries() || left_walk_.find_entry()) row.entry = left_walk_.entry();
     row.positions = combinations_.positions();
     row.order_bytes = row_key_.order_bytes();
   }
@@ -303,7 +303,7 @@ void SqlExecution::Implementation::begin_results() {
 
 // The next page begins after this row.
 void SqlExecution::Implementation::go_on_after(std::size_t row) {
-  if (sorts_by_entries_) {
+  if (left_walk_.sorts_by_entries()) {
     next_ = point_after({.key = rows_[row].entry});
     if (!program().sources.empty()) next_->positions = rows_[row].positions;
     return;
@@ -315,13 +315,8 @@ void SqlExecution::Implementation::go_on_after(std::size_t row) {
     next_->kind = Continuation::Kind::walked;
     next_->start = prepared_->gone_index->to_text();
   }
-  std::string start = reads_in_runs_ ? runs_.start_of(rows_[row].run) : is_left() ? left_start(row) : std::string();
-  if (!start.empty()) {
-    next_->kind = Continuation::Kind::ordered;
-    next_->identity = branch_left().index->definition->identity;
-    next_->start = std::move(start);
-    next_->branch = prepared_->plan().descending ? 1 : 0;
-  }
+  std::string start = reads_in_runs_ ? runs_.start_of(rows_[row].run) : is_left() ? start_before(row) : std::string();
+  if (!start.empty()) begin_at(std::move(start), *next_);
   if (next_->has_whole_key()) return;
   std::size_t first = row + 1;
   while (first > first_row_ && Continuation::goes_on(rows_[first - 1].key, next_->key)) --first;

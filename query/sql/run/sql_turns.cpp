@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "partitioning/throughput/request_charge.h"
-#include "query/sql/run/internal/entry_keys.h"
 #include "query/sql/run/internal/sql_run.h"
 #include "query/sql/run/query_charge.h"
 #include "query/walk/walked_part.h"
@@ -99,8 +98,7 @@ void SqlExecution::Implementation::end_turn() {
   visited_.reset();
   statistics_.left_walk = true;
   if (!is_left()) return;
-  spent_walking_ = spent_now;
-  left_position_ = position;
+  left_walk_.leave(position, spent_now);
   sort_instead();
 }
 
@@ -108,16 +106,10 @@ void SqlExecution::Implementation::end_turn() {
 // none yet, as with rows for clients that merge, the sort begins with the page.
 void SqlExecution::Implementation::sort_instead() {
   if (mode_ == Mode::streaming) {
-    if (!branch_left().index && walked_to_) left_position_.key = walked_to_;
     mode_ = Mode::sorting;
-    sorts_by_entries_ = true;
-    if (walked_to_) {
-      std::string behind;
-      append_position_behind(behind, *walked_to_, {}, prepared_->plan().descending);
-      resume_key_.set(std::move(behind));
-    }
+    if (auto behind = left_walk_.sort_by_entries()) resume_key_.set(*std::move(behind));
   }
-  if (reads_in_runs_) left_start_ = start_after_runs(0);
+  if (reads_in_runs_) left_walk_.set_start(start_after_runs(0));
   reads_in_runs_ = false;
   restart_walk();
 }
@@ -128,13 +120,14 @@ void SqlExecution::Implementation::return_to_walk() {
   walks_.switch_to(0, statistics_);
   walks_.stay();
   statistics_.left_walk = false;
-  reads_in_runs_ = !sorts_by_entries_;
-  if (std::exchange(sorts_by_entries_, false)) {
+  reads_in_runs_ = !left_walk_.sorts_by_entries();
+  if (left_walk_.sorts_by_entries()) {
+    left_walk_.take_up();
     mode_ = Mode::streaming;
     resume_key_.reset();
   }
   restart_walk();
-  if (mode_ == Mode::streaming) walk().position = left_position_;
+  if (mode_ == Mode::streaming) walk().position = left_walk_.position();
 }
 
 // A row for clients that merge, or of a sort, is known by its place in the order.
@@ -157,59 +150,28 @@ bool SqlExecution::Implementation::was_returned() {
   return *found;
 }
 
-// Finds the row's entry in the walk that was left; false: it has none.
-bool SqlExecution::Implementation::find_left_entry() {
-  const storage::DocumentView& document = evaluation_.row.document();
-  if (const auto& index = branch_left().index) {
-    const auto root = parser_.parse(document.body);
-    if (!root || !evaluation_.work(document.body.size())) return false;
-    auto entries =
-        entries_in(*index->definition, {*root, document.body, document.id, document.revision}, left_entries_);
-    if (entries.empty()) return false;
-    value_key_ = std::move(entries.front());
-  } else {
-    value_key_ = document.id;
-  }
-  return true;
-}
-
-const std::string* SqlExecution::Implementation::make_left_key() {
-  const auto& order = program().order_by;
-  if (order.size() == 1 && order[0].value->evaluate(evaluation_).is_undefined()) return nullptr;
-  if (!find_left_entry()) return nullptr;
-  left_key_.clear();
-  append_entry(left_key_, value_key_, prepared_->plan().descending);
-  append_positions(left_key_, combinations_.positions());
-  return &left_key_;
-}
-
 // Where the walk that was left can begin again for the rows after this one, which clients merge: before all rows that
 // are equal to it. Empty: unknown.
-std::string SqlExecution::Implementation::left_start(std::size_t row) const {
+std::string SqlExecution::Implementation::start_before(std::size_t row) const {
   const std::string_view order = std::string_view(rows_[row].key).substr(0, rows_[row].order_bytes);
   for (std::size_t i = row; i-- > 0;) {
     if (!rows_[i].key.starts_with(order) && !rows_[i].entry.empty()) return rows_[i].entry;
   }
-  const auto& before = prepared_->continuation;
-  const bool is_same = before && before->kind == Continuation::Kind::ordered &&
-                       before->identity == branch_left().index->definition->identity &&
-                       before->branch == (prepared_->plan().descending ? 1 : 0);
-  return is_same ? before->start : std::string();
+  return continues_in_order() ? prepared_->continuation->start : std::string();
 }
 
 // Before the sort has returned anything, the page may end where the walk was left, if the walk has made progress.
 bool SqlExecution::Implementation::stop_sorting() {
-  const auto& continuation = prepared_->continuation;
-  if (!sorts_by_entries_) {  // rows for clients that merge
-    if (scanned_ || !resume_key_.is_whole() || left_start_.empty() || left_start_ == runs_.page_start()) return false;
-    next_ = point_in_runs(left_start_);
-    next_->spent = spent_for_continuation(spent_walking_);
-    finished_ = scanned_ = true;
-    return true;
+  if (scanned_) return false;
+  if (left_walk_.sorts_by_entries()) {
+    if (!left_walk_.has_progressed()) return false;
+    next_ = point_after({.key = *left_walk_.reached()});
+  } else {  // rows for clients that merge
+    const std::string& start = left_walk_.start();
+    if (!resume_key_.is_whole() || start.empty() || start == runs_.page_start()) return false;
+    next_ = point_in_order(start);
   }
-  if (scanned_ || !walked_to_ || (continuation && *walked_to_ == continuation->key)) return false;
-  next_ = point_after({.key = *walked_to_});
-  next_->spent = spent_for_continuation(spent_walking_);
+  next_->spent = spent_for_continuation(left_walk_.spent());
   finished_ = scanned_ = true;
   return true;
 }
@@ -217,14 +179,19 @@ bool SqlExecution::Implementation::stop_sorting() {
 // --- rows that clients merge ---
 
 // The point after the last row of the previous page, with nothing to be read before `start`.
-Continuation SqlExecution::Implementation::point_in_runs(std::string start) const {
+Continuation SqlExecution::Implementation::point_in_order(std::string start) const {
   Continuation point;
-  point.kind = Continuation::Kind::ordered;
   point.key = resume_key_.key();
-  point.identity = branch_left().index->definition->identity;
-  point.start = std::move(start);
-  point.branch = prepared_->plan().descending ? 1 : 0;
+  begin_at(std::move(start), point);
   return point;
+}
+
+// Lets the next page read the first plan's index from `start` on.
+void SqlExecution::Implementation::begin_at(std::string start, Continuation& next) const {
+  next.kind = Continuation::Kind::ordered;
+  next.identity = branch_left().index->definition->identity;
+  next.start = std::move(start);
+  next.branch = prepared_->plan().descending ? 1 : 0;
 }
 
 // Ends the page after the last run that is complete: equal rows are not in the order of their entries, so those of
@@ -245,7 +212,7 @@ bool SqlExecution::Implementation::stop_in_runs() {
   scanned_ = true;
   if (finished_) return false;  // it is full: nothing has to end it
   finished_ = true;
-  if (rows_.empty()) next_ = point_in_runs(std::move(start));
+  if (rows_.empty()) next_ = point_in_order(std::move(start));
   if (!next_->has_whole_key()) return true;
   if (!rows_.empty()) next_->start = std::move(start);
   next_->spent = spent_for_continuation(spent());

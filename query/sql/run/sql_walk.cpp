@@ -101,7 +101,7 @@ Expected<SqlExecution::Implementation::Flow> SqlExecution::Implementation::take_
 // Records that a walk that may be left has reached this position: nothing before it is needed any more.
 void SqlExecution::Implementation::begin_entry(std::string_view position) {
   if (plan().sort_in_memory) return;
-  walked_to_ = position;
+  left_walk_.reach(position);
   if (!walk().inside || position == *walk().inside) return;
   walk().inside.reset();
   combinations_.end_document();

@@ -19,6 +19,7 @@
 #include "query/sql/run/internal/collected_rows.h"
 #include "query/sql/run/internal/combinations.h"
 #include "query/sql/run/internal/gone_rows.h"
+#include "query/sql/run/internal/left_walk.h"
 #include "query/sql/run/internal/page_limits.h"
 #include "query/sql/run/internal/partitions_in_turn.h"
 #include "query/sql/run/internal/resume_key.h"
@@ -77,7 +78,8 @@ class SqlExecution::Implementation {
   void prepare_collection();
   bool keeps_all_groups() const;
   void restart_walk();
-  void go_to_start(const Continuation& continuation);
+  bool continues_in_order() const;
+  void go_to_start();
 
   bool may_read_in_runs() const;
   void begin_turns();
@@ -91,15 +93,14 @@ class SqlExecution::Implementation {
   void return_to_walk();
   std::uint64_t spent_for_continuation(double spent) const;
   bool is_left() const { return walks_.takes_turns() && plan().sort_in_memory; }
-  bool find_left_entry();
-  const std::string* make_left_key();
-  std::string left_start(std::size_t row) const;
+  std::string start_before(std::size_t row) const;
   bool stop_sorting();
   bool stop_in_runs();
   std::string start_after_runs(std::size_t complete) const {
     return runs_.start_after(complete, walk().position.key, prepared_->plan().descending);
   }
-  Continuation point_in_runs(std::string start) const;
+  Continuation point_in_order(std::string start) const;
+  void begin_at(std::string start, Continuation& next) const;
 
   Expected<ScanState> scan(std::size_t& rows_left);
   PlanWalk::Slice slice(std::size_t& rows_left);
@@ -149,13 +150,6 @@ class SqlExecution::Implementation {
 
   PlanWalks walks_;
   std::optional<bool> was_returned_;  ///< the current document, by another plan; nullopt: not known yet
-  double spent_walking_ = 0;          ///< by the walk in total, when it was left
-  // Set once the walk was left with rows of the page returned: the others are sorted like its entries.
-  bool sorts_by_entries_ = false;
-  std::optional<std::string> walked_to_;  ///< key of the walk's last entry, on this page or before
-  IndexPosition left_position_;
-  bool sort_overflowed_ = false;
-  AutomaticIndex::Entries left_entries_;  ///< scratch
 
   PartitionsInTurn partitions_;                  ///< the walk has the parts of the current one
   bool is_changed_ = false;                      ///< the current document differs from the stored one
@@ -174,7 +168,8 @@ class SqlExecution::Implementation {
   DocumentParser parser_;
   std::optional<GoneRows> gone_rows_;  ///< if the previous pages were read by an index that is gone
   RowKey row_key_;
-  std::string left_key_;
+  LeftWalk left_walk_;
+  bool sort_overflowed_ = false;  ///< the sort that replaces the walk
   std::string value_key_;
 
   CollectedRows collected_;
@@ -184,7 +179,6 @@ class SqlExecution::Implementation {
 
   bool reads_in_runs_ = false;  ///< rows that clients merge, from an index in the order of ORDER BY
   RowRuns runs_;
-  std::string left_start_;  ///< of the page that begins where the walk was left; empty: unknown
 
   std::vector<CollectedRow> rows_;  ///< to be written
   bool is_cut_ = false;             ///< there may be more than these
