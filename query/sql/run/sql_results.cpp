@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -241,7 +242,8 @@ void SqlExecution::Implementation::collect_distinct() {
   check_memory(collected_.bytes());
 }
 
-void SqlExecution::Implementation::prepare_groups() {
+std::vector<CollectedRow> SqlExecution::Implementation::take_groups() {
+  std::vector<CollectedRow> rows;
   std::unordered_set<std::string> seen;
   std::size_t bytes = 0;
   // If this were interrupted, it could not be begun again.
@@ -268,73 +270,61 @@ void SqlExecution::Implementation::prepare_groups() {
     if (evaluation_.failed()) break;
     if (!defined) continue;
     row.key = key;
-    rows_.push_back(std::move(row));
+    rows.push_back(std::move(row));
   }
   evaluation_.set_interruptible(true);
   groups_.reset();
+  return rows;
 }
 
 void SqlExecution::Implementation::prepare_results() {
-  if (finished_) return;
-  switch (mode_) {
-    case Mode::streaming:
-      return;
-    case Mode::grouping:
-      // One group without GROUP BY is one page.
-      if (program().group_by.empty() && resume_key_.is_set()) return;
-      is_cut_ = groups_->size() >= groups_max_;
-      prepare_groups();
-      break;
-    case Mode::sorting:
-    case Mode::distinct:
-      is_cut_ = collected_.is_full();
-      rows_ = collected_.take_sorted();
-      break;
-  }
-  begin_results();
+  if (finished_ || mode_ == Mode::streaming) return;
+  const bool is_grouping = mode_ == Mode::grouping;
+  // One group without GROUP BY is one page.
+  if (is_grouping && program().group_by.empty() && resume_key_.is_set()) return;
+  const bool is_cut = is_grouping ? groups_->size() >= groups_max_ : collected_.is_full();
+  begin_results(is_grouping ? take_groups() : collected_.take_sorted(), is_cut);
 }
 
 // Leaves out the rows of earlier pages, and those that OFFSET skips.
-void SqlExecution::Implementation::begin_results() {
-  first_row_ = resume_key_.first_row_in(rows_);
-  written_ = first_row_;
-  written_ += page_.skip(rows_.size() - written_);
+void SqlExecution::Implementation::begin_results(std::vector<CollectedRow> rows, bool is_cut) {
+  const std::size_t first = resume_key_.first_row_in(rows);
+  rows_ = SortedRows(std::move(rows), first, is_cut);
+  rows_.skip(page_.skip(rows_.left()));
 }
 
-// The next page begins after this row.
-void SqlExecution::Implementation::go_on_after(std::size_t row) {
+// The next page begins after the last row.
+void SqlExecution::Implementation::continue_after_last() {
+  const CollectedRow& row = rows_.last();
   if (left_walk_.sorts_by_entries()) {
-    next_ = point_after({.key = rows_[row].entry});
-    if (!program().sources.empty()) next_->positions = rows_[row].positions;
+    next_ = point_after({.key = row.entry});
+    if (!program().sources.empty()) next_->positions = row.positions;
     return;
   }
   next_.emplace();
   next_->kind = mode_ == Mode::grouping ? Continuation::Kind::grouped : Continuation::Kind::sorted;
-  next_->set_key(rows_[row].key, options_.continuation_key_bytes_max);
+  next_->set_key(row.key, options_.continuation_key_bytes_max);
   if (prepared_->gone_index) {
     next_->kind = Continuation::Kind::walked;
     next_->start = prepared_->gone_index->to_text();
   }
-  std::string start = reads_in_runs_ ? runs_.start_of(rows_[row].run) : is_left() ? start_before(row) : std::string();
+  std::string start = reads_in_runs_ ? runs_.start_of(row.run) : is_left() ? start_before_last() : std::string();
   if (!start.empty()) begin_at(std::move(start), *next_);
   if (next_->has_whole_key()) return;
-  std::size_t first = row + 1;
-  while (first > first_row_ && Continuation::goes_on(rows_[first - 1].key, next_->key)) --first;
-  next_->same_beginning = row + 1 - first;
-  if (first == first_row_) next_->same_beginning += resume_key_.count(next_->key);
+  next_->same_beginning = rows_.count(next_->key, resume_key_.count(next_->key));
 }
 
 ScanState SqlExecution::Implementation::write_results(bool pauses) {
-  while (!finished_ && written_ < rows_.size()) {
+  while (!finished_ && rows_.left() > 0) {
     if (pauses && output_.is_full()) return ScanState::more;
-    CollectedRow& row = rows_[written_++];
+    const CollectedRow& row = rows_.take();
     output_.add(row.text);
     const Flow flow = count_result(row.text.size());
-    const bool more = written_ < rows_.size() || is_cut_;
-    if (flow == Flow::finished && !page_.is_limit_reached() && more) go_on_after(written_ - 1);
+    const bool more = rows_.left() > 0 || rows_.is_cut();
+    if (flow == Flow::finished && !page_.is_limit_reached() && more) continue_after_last();
   }
   // Rows written since the previous page have replaced those that follow.
-  if (!finished_ && is_cut_ && !page_.is_limit_reached() && !rows_.empty()) go_on_after(rows_.size() - 1);
+  if (!finished_ && rows_.is_cut() && !page_.is_limit_reached() && rows_.has_last()) continue_after_last();
   return ScanState::done;
 }
 

@@ -150,14 +150,12 @@ bool SqlExecution::Implementation::was_returned() {
   return *found;
 }
 
-// Where the walk that was left can begin again for the rows after this one, which clients merge: before all rows that
-// are equal to it. Empty: unknown.
-std::string SqlExecution::Implementation::start_before(std::size_t row) const {
-  const std::string_view order = std::string_view(rows_[row].key).substr(0, rows_[row].order_bytes);
-  for (std::size_t i = row; i-- > 0;) {
-    if (!rows_[i].key.starts_with(order) && !rows_[i].entry.empty()) return rows_[i].entry;
-  }
-  return continues_in_order() ? prepared_->continuation->start : std::string();
+// Where the walk that was left can begin again for the rows after the last one, which clients merge: before all rows
+// that are equal to it. Empty: unknown.
+std::string SqlExecution::Implementation::start_before_last() const {
+  std::string start = rows_.entry_before_last();
+  if (start.empty() && continues_in_order()) start = prepared_->continuation->start;
+  return start;
 }
 
 // Before the sort has returned anything, the page may end where the walk was left, if the walk has made progress.
@@ -204,17 +202,17 @@ bool SqlExecution::Implementation::stop_in_runs() {
   const auto is_complete = [&](const CollectedRow& row) { return row.run < complete; };
   const bool has_rows = std::ranges::any_of(collected_.rows(), is_complete);
   if (start.empty() || (!has_rows && start == runs_.page_start())) return false;
-  rows_ = collected_.take_sorted();
-  std::erase_if(rows_, [&](const CollectedRow& row) { return !is_complete(row); });
-  is_cut_ = true;
-  begin_results();
+  auto rows = collected_.take_sorted();
+  std::erase_if(rows, [&](const CollectedRow& row) { return !is_complete(row); });
+  const bool is_empty = rows.empty();
+  begin_results(std::move(rows), true);
   write_results(false);
   scanned_ = true;
   if (finished_) return false;  // it is full: nothing has to end it
   finished_ = true;
-  if (rows_.empty()) next_ = point_in_order(std::move(start));
+  if (is_empty) next_ = point_in_order(std::move(start));
   if (!next_->has_whole_key()) return true;
-  if (!rows_.empty()) next_->start = std::move(start);
+  if (!is_empty) next_->start = std::move(start);
   next_->spent = spent_for_continuation(spent());
   return true;
 }

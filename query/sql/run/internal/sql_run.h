@@ -25,6 +25,7 @@
 #include "query/sql/run/internal/resume_key.h"
 #include "query/sql/run/internal/row_key.h"
 #include "query/sql/run/internal/row_runs.h"
+#include "query/sql/run/internal/sorted_rows.h"
 #include "query/sql/run/sql_execution.h"
 #include "query/walk/plan_walk.h"
 #include "query/walk/plan_walks.h"
@@ -93,7 +94,7 @@ class SqlExecution::Implementation {
   void return_to_walk();
   std::uint64_t spent_for_continuation(double spent) const;
   bool is_left() const { return walks_.takes_turns() && plan().sort_in_memory; }
-  std::string start_before(std::size_t row) const;
+  std::string start_before_last() const;
   bool stop_sorting();
   bool stop_in_runs();
   std::string start_after_runs(std::size_t complete) const {
@@ -134,11 +135,11 @@ class SqlExecution::Implementation {
   std::chrono::steady_clock::time_point interrupt_time();
 
   void prepare_results();
-  void begin_results();
-  void prepare_groups();
+  void begin_results(std::vector<CollectedRow> rows, bool is_cut);
+  std::vector<CollectedRow> take_groups();
   /// `pauses`: when much output waits. Otherwise writes all that the page takes.
   ScanState write_results(bool pauses = true);
-  void go_on_after(std::size_t row);
+  void continue_after_last();
   Flow count_result(std::size_t bytes);
 
   std::shared_ptr<partitioning::Database> database_;
@@ -180,10 +181,7 @@ class SqlExecution::Implementation {
   bool reads_in_runs_ = false;  ///< rows that clients merge, from an index in the order of ORDER BY
   RowRuns runs_;
 
-  std::vector<CollectedRow> rows_;  ///< to be written
-  bool is_cut_ = false;             ///< there may be more than these
-  std::size_t first_row_ = 0;       ///< of this page
-  std::size_t written_ = 0;
+  SortedRows rows_;  ///< to be written
 };
 
 }  // namespace octavo::query::sql
