@@ -42,7 +42,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
       combinations_(program().sources),
       row_key_(program(), *prepared_->shape, evaluation_, combinations_),
       left_walk_(*prepared_, evaluation_, combinations_, parser_),
-      collected_(0) {
+      collector_(program(), evaluation_) {
   evaluation_.user_functions = options_.user_functions;
   if (prepared_->gone_index) gone_rows_.emplace(*prepared_, database_.get(), evaluation_, combinations_, parser_);
   if (prepared_->may_sort_instead()) begin_turns();
@@ -63,12 +63,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
   if (!prepared_->may_sort_instead()) begin_turns();  // the plans continue where they were
   if (page_.takes_nothing()) finished_ = scanned_ = true;
   prepare_collection();
-  const bool keeps_all = mode_ == Mode::distinct || (mode_ == Mode::grouping && keeps_all_groups());
-  if (!keeps_all && resume_key_.is_far()) resume_key_.seek();
-}
-
-bool SqlExecution::Implementation::keeps_all_groups() const {
-  return program().distinct || program().selection == Query::Selection::value;
+  if (!collector_.keeps_all() && resume_key_.is_far()) resume_key_.seek();
 }
 
 void SqlExecution::Implementation::prepare_collection() {
@@ -79,11 +74,8 @@ void SqlExecution::Implementation::prepare_collection() {
   // A walk in runs collects rows of the page until there are enough, which may be any number. A sort that replaces a
   // walk must not need more memory than that.
   constexpr std::size_t pages_held = 2;
-  collected_ = reads_in_runs_ || is_left()
-                   ? CollectedRows(static_cast<std::size_t>(wanted), pages_held * options_.page_bytes_max)
-                   : CollectedRows(static_cast<std::size_t>(wanted));
-  if (mode_ == Mode::grouping) groups_ = std::make_unique<Groups>(program());
-  if (!keeps_all_groups()) groups_max_ = static_cast<std::size_t>(wanted);
+  const bool is_limited = reads_in_runs_ || is_left();
+  collector_.begin(static_cast<std::size_t>(wanted), is_limited ? pages_held * options_.page_bytes_max : SIZE_MAX);
 }
 
 void SqlExecution::Implementation::resume(const Continuation& continuation) {
@@ -166,7 +158,8 @@ Expected<ScanState> SqlExecution::Implementation::run_slice(partitioning::ScanBu
       if (resume_key_.is_sought()) {
         resume_key_.end_search();
         restart_walk();
-      } else if (has_lost_resume_key()) {
+      } else if (resume_key_.may_be_lost() && collector_.has_lost(resume_key_)) {
+        // So many rows were written before the key since the previous page that the kept rows end before it.
         resume_key_.seek();
         restart_walk();
       } else {

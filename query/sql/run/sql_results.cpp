@@ -1,6 +1,5 @@
 // Makes results of the rows that a query reads: at once, or at the end if they are sorted, distinct or grouped.
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -46,12 +45,13 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::take_row(std::s
     case Mode::sorting:
       return collect_row(position);
     case Mode::distinct:
-      collect_distinct();
+      // In the requested order, then by value.
+      if (row_key_.make_order()) collector_.add_distinct(row_key_.text());
+      check_memory(collector_.bytes());
       break;
     case Mode::grouping:
-      groups_->add_row(evaluation_, groups_max_,
-                       resume_key_.is_set() && !program().distinct ? &resume_key_.key() : nullptr);
-      check_memory(groups_->bytes());
+      collector_.add_to_group(resume_key_);
+      check_memory(collector_.bytes());
       break;
   }
   return Flow::next;
@@ -160,25 +160,11 @@ const std::string* SqlExecution::Implementation::make_row_key() {
 
 // Searches the rows for the whole key with which the previous page ended.
 SqlExecution::Implementation::Flow SqlExecution::Implementation::look_for_resume_key() {
-  value_key_.clear();
-  if (mode_ != Mode::sorting && !groups_->append_key(evaluation_, value_key_)) return Flow::next;
-  const std::string* key = mode_ == Mode::sorting ? make_row_key() : &value_key_;
+  const std::string* key = mode_ == Mode::sorting ? make_row_key() : collector_.make_group_key();
   if (key == nullptr || !evaluation_.work(key->size()) || !resume_key_.is_key(*key)) return Flow::next;
   resume_key_.set(*key);
   finished_ = true;
   return Flow::finished;
-}
-
-// Whether so many rows were written before the key since the previous page that the kept rows end before it.
-bool SqlExecution::Implementation::has_lost_resume_key() const {
-  if (!resume_key_.may_be_lost()) return false;
-  if (mode_ == Mode::sorting) {
-    return collected_.is_full() && std::ranges::none_of(collected_.rows(), [this](const CollectedRow& row) {
-             return resume_key_.is_key(row.key);
-           });
-  }
-  return mode_ == Mode::grouping && groups_->size() >= groups_max_ &&
-         std::ranges::none_of(groups_->all(), [this](const auto& group) { return resume_key_.is_key(group.first); });
 }
 
 SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std::string_view position) {
@@ -186,11 +172,11 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std
   if (key == nullptr) return Flow::next;
   if (reads_in_runs_) {
     const std::string_view order = row_key_.order();
-    const auto has_room = [&] { return collected_.has_room_for(order); };
+    const auto has_room = [&] { return collector_.has_room_for(order); };
     // Without room, all further rows sort after those of the page.
     if (!runs_.take(order, row_key_.has_scalars(), position, has_room)) return Flow::finished;
   }
-  if (resume_key_.has_passed(*key) || !collected_.has_room_for(*key)) return Flow::next;
+  if (resume_key_.has_passed(*key) || !collector_.has_room_for(*key)) return Flow::next;
   CollectedRow row;
   if (!program().append_projection(evaluation_, row.text) || evaluation_.failed()) return Flow::next;
   row.key = *key;
@@ -200,8 +186,8 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std
     row.positions = combinations_.positions();
     row.order_bytes = row_key_.order_bytes();
   }
-  collected_.add(std::move(row));
-  check_memory(collected_.bytes());
+  collector_.add(std::move(row));
+  check_memory(collector_.bytes());
   return sort_overflowed_ ? Flow::finished : Flow::next;
 }
 
@@ -215,75 +201,19 @@ void SqlExecution::Implementation::note_end_of_run() {
 bool SqlExecution::Implementation::is_off_page(const IndexRow& entry) {
   if (!runs_.has_fields(entry.field_keys())) return false;
   row_key_.make_of(runs_.order(), entry.document_id());
-  return resume_key_.has_passed_all(row_key_.text()) || !collected_.has_room_for(row_key_.text());
+  return resume_key_.has_passed_all(row_key_.text()) || !collector_.has_room_for(row_key_.text());
 }
 
-// Collects rows in the requested order, then by value; rows with equal values count once.
-void SqlExecution::Implementation::collect_distinct() {
-  if (!row_key_.make_order()) return;
-  value_key_.clear();
-  CollectedRow row;
-  if (program().projects_row) {
-    evaluation_.append_order_key(value_key_, evaluation_.row.whole(evaluation_.arena));
-    program().append_projection(evaluation_, row.text);
-  } else if (program().is_merged_by_client) {
-    // The client's query distinguishes payloads: `_rid` and the order are those of the first item.
-    evaluation_.append_order_key(value_key_, program().items.back().value->evaluate(evaluation_));
-    program().append_projection(evaluation_, row.text);
-  } else {
-    const Value value = program().project(evaluation_);
-    if (value.is_undefined()) return;
-    evaluation_.append_order_key(value_key_, value);
-    evaluation_.append_json(value, row.text);
-  }
-  if (evaluation_.failed()) return;
-  row.key = row_key_.text() + value_key_;
-  collected_.add_distinct(value_key_, std::move(row));
-  check_memory(collected_.bytes());
-}
-
-std::vector<CollectedRow> SqlExecution::Implementation::take_groups() {
-  std::vector<CollectedRow> rows;
-  std::unordered_set<std::string> seen;
-  std::size_t bytes = 0;
-  // If this were interrupted, it could not be begun again.
-  evaluation_.set_interruptible(false);
-  for (const auto& [key, group] : groups_->all()) {
-    evaluation_.arena.rewind({});
-    evaluation_.begin_item();
-    groups_->select(evaluation_, group);
-    CollectedRow row;
-    bool defined = false;
-    if (program().distinct) {
-      const Value value = program().project(evaluation_);
-      std::string identity;
-      evaluation_.append_order_key(identity, value);
-      bytes += identity.size();
-      defined = !value.is_undefined() && seen.insert(std::move(identity)).second;
-      if (defined) evaluation_.append_json(value, row.text);
-    } else {
-      defined = program().append_projection(evaluation_, row.text);
-    }
-    groups_->unselect(evaluation_);
-    bytes += row.text.size() + key.size() + sizeof(row);
-    check_memory(bytes);
-    if (evaluation_.failed()) break;
-    if (!defined) continue;
-    row.key = key;
-    rows.push_back(std::move(row));
-  }
-  evaluation_.set_interruptible(true);
-  groups_.reset();
-  return rows;
+std::vector<CollectedRow> SqlExecution::Implementation::take_collected() {
+  return collector_.take([this](std::size_t bytes) { check_memory(bytes); });
 }
 
 void SqlExecution::Implementation::prepare_results() {
   if (finished_ || mode_ == Mode::streaming) return;
-  const bool is_grouping = mode_ == Mode::grouping;
   // One group without GROUP BY is one page.
-  if (is_grouping && program().group_by.empty() && resume_key_.is_set()) return;
-  const bool is_cut = is_grouping ? groups_->size() >= groups_max_ : collected_.is_full();
-  begin_results(is_grouping ? take_groups() : collected_.take_sorted(), is_cut);
+  if (mode_ == Mode::grouping && program().group_by.empty() && resume_key_.is_set()) return;
+  const bool is_cut = collector_.is_full();
+  begin_results(take_collected(), is_cut);
 }
 
 // Leaves out the rows of earlier pages, and those that OFFSET skips.

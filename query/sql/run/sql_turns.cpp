@@ -89,7 +89,7 @@ bool SqlExecution::Implementation::is_turn_over() const {
 
 // A plan that found enough gets more and stays.
 void SqlExecution::Implementation::end_turn() {
-  const double found = page_.found(collected_.rows().size());
+  const double found = page_.found(collector_.rows().size());
   const double spent_now = spent();
   const IndexPosition position = walk().position;
   // The position of a walk that is replaced by a sort is that of the continuation in any case.
@@ -200,9 +200,9 @@ bool SqlExecution::Implementation::stop_in_runs() {
   const std::size_t complete = runs_.complete();
   std::string start = start_after_runs(complete);
   const auto is_complete = [&](const CollectedRow& row) { return row.run < complete; };
-  const bool has_rows = std::ranges::any_of(collected_.rows(), is_complete);
+  const bool has_rows = std::ranges::any_of(collector_.rows(), is_complete);
   if (start.empty() || (!has_rows && start == runs_.page_start())) return false;
-  auto rows = collected_.take_sorted();
+  auto rows = take_collected();
   std::erase_if(rows, [&](const CollectedRow& row) { return !is_complete(row); });
   const bool is_empty = rows.empty();
   begin_results(std::move(rows), true);

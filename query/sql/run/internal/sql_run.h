@@ -23,6 +23,7 @@
 #include "query/sql/run/internal/page_limits.h"
 #include "query/sql/run/internal/partitions_in_turn.h"
 #include "query/sql/run/internal/resume_key.h"
+#include "query/sql/run/internal/row_collector.h"
 #include "query/sql/run/internal/row_key.h"
 #include "query/sql/run/internal/row_runs.h"
 #include "query/sql/run/internal/sorted_rows.h"
@@ -77,7 +78,6 @@ class SqlExecution::Implementation {
   const Branch& branch_left() const { return prepared_->plan().branches[0]; }
   void resume(const Continuation& continuation);
   void prepare_collection();
-  bool keeps_all_groups() const;
   void restart_walk();
   bool continues_in_order() const;
   void go_to_start();
@@ -116,7 +116,6 @@ class SqlExecution::Implementation {
   Flow emit_row(std::string_view position);
   Continuation point_after(const ReadingPoint& last) const;
   Flow collect_row(std::string_view position);
-  void collect_distinct();
   /// Key of the current row where rows are sorted, until the next call. Null: the row is left out, or the evaluation
   /// failed.
   const std::string* make_row_key();
@@ -126,7 +125,6 @@ class SqlExecution::Implementation {
   bool has_looked_enough() const { return page_.has_looked_enough(statistics_.keys_examined); }
   Flow end_page();
   Flow look_for_resume_key();
-  bool has_lost_resume_key() const;
   void check_memory(std::size_t bytes);
   Expected<Flow> evaluated(Flow flow) const;
   /// False: the first slice, on a thread that others wait for, ended within its only row. Otherwise the row was taken,
@@ -135,8 +133,8 @@ class SqlExecution::Implementation {
   std::chrono::steady_clock::time_point interrupt_time();
 
   void prepare_results();
+  std::vector<CollectedRow> take_collected();
   void begin_results(std::vector<CollectedRow> rows, bool is_cut);
-  std::vector<CollectedRow> take_groups();
   /// `pauses`: when much output waits. Otherwise writes all that the page takes.
   ScanState write_results(bool pauses = true);
   void continue_after_last();
@@ -171,11 +169,7 @@ class SqlExecution::Implementation {
   RowKey row_key_;
   LeftWalk left_walk_;
   bool sort_overflowed_ = false;  ///< the sort that replaces the walk
-  std::string value_key_;
-
-  CollectedRows collected_;
-  std::unique_ptr<Groups> groups_;
-  std::size_t groups_max_ = SIZE_MAX;
+  RowCollector collector_;
   ResumeKey resume_key_;
 
   bool reads_in_runs_ = false;  ///< rows that clients merge, from an index in the order of ORDER BY
