@@ -55,7 +55,7 @@ SqlExecution::Implementation::Implementation(std::shared_ptr<partitioning::Datab
     mode_ = Mode::sorting;
   } else if (!program().order_by.empty() && (!is_presorted || program().is_merged_by_client)) {
     mode_ = Mode::sorting;
-    reads_in_runs_ = walks_.current() == 0 && may_read_in_runs();
+    reads_in_runs_ = walks_.current() == 0 && may_read_in_runs(*prepared_);
   } else if (program().has_distinct_source()) {
     mode_ = Mode::sorting;  // a later page does not know what earlier pages returned
   }
@@ -109,19 +109,10 @@ void SqlExecution::Implementation::resume(const Continuation& continuation) {
 // Goes to the first row that equals the last row of the previous page. With another index, or none, all rows are
 // walked.
 void SqlExecution::Implementation::go_to_start() {
-  if (!reads_in_runs_ || !continues_in_order()) return;
+  if (!reads_in_runs_ || !continues_in_order(*prepared_)) return;
   const std::string& start = prepared_->continuation->start;
   walk().position.key = plan().descending ? after(start) : start;
   runs_.begin_page(start);
-}
-
-// Whether the previous page was read by the index that the first plan reads, in the same direction.
-bool SqlExecution::Implementation::continues_in_order() const {
-  const auto& before = prepared_->continuation;
-  // If the condition leaves one value, an index is read upwards even for DESC.
-  return before && before->kind == Continuation::Kind::ordered &&
-         before->identity == branch_left().index->definition->identity &&
-         before->branch == (prepared_->plan().descending ? 1 : 0);
 }
 
 // Combinations of a JOIN are begun on a worker, and cannot be begun again.

@@ -92,29 +92,6 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::end_page() {
   return Flow::finished;
 }
 
-Continuation SqlExecution::Implementation::point_after(const ReadingPoint& last) const {
-  Continuation point;
-  if (last.partition_id) point.partition_id_plus_one = *last.partition_id + 1;
-  point.key = last.key;
-  point.branch = last.branch;
-  if (!program().reads_items) return point;
-  // A sort continues the walk that it replaces.
-  const Plan& by = is_left() ? prepared_->plan() : plan();
-  const auto& branches = by.branches;
-  if (const auto& index = branches[last.branch].index) {
-    point.kind = Continuation::Kind::index;
-    const IndexDefinition& definition = *index->definition;
-    point.identity = definition.identity;
-    const auto gone = GoneIndex::of(definition, by.descending);
-    if (gone && (!gone->is_json || branches.size() == 1)) {
-      point.kind = Continuation::Kind::automatic;
-      point.start = gone->to_text();
-    }
-  }
-  if (branches.size() > 1) point.kind = Continuation::Kind::combined;
-  return point;
-}
-
 bool SqlExecution::Implementation::stop() {
   if (is_left()) return stop_sorting();
   if (reads_in_runs_) return stop_in_runs();
@@ -122,7 +99,7 @@ bool SqlExecution::Implementation::stop() {
   if (walk().inside && combinations_.left_at().empty()) return false;  // its row is still to be taken
   next_ = point_after(*visited_);
   if (walk().inside) next_->positions = combinations_.left_at();
-  if (!page_.looks_ahead()) next_->spent = spent_for_continuation(spent());
+  if (!page_.looks_ahead()) next_->spent = spent_before(*prepared_, spent());
   finished_ = scanned_ = true;
   return true;
 }
@@ -239,7 +216,7 @@ void SqlExecution::Implementation::continue_after_last() {
     next_->start = prepared_->gone_index->to_text();
   }
   std::string start = reads_in_runs_ ? runs_.start_of(row.run) : is_left() ? start_before_last() : std::string();
-  if (!start.empty()) begin_at(std::move(start), *next_);
+  if (!start.empty()) begin_at(*prepared_, std::move(start), *next_);
   if (next_->has_whole_key()) return;
   next_->same_beginning = rows_.count(next_->key, resume_key_.count(next_->key));
 }

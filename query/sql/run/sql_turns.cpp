@@ -1,7 +1,6 @@
 // Decides which of its plans a query runs: a walk in the order of ORDER BY is left for a sort once it has cost its
 // budget. Also where pages end that have cost enough.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <span>
 #include <utility>
@@ -12,12 +11,6 @@
 #include "query/walk/walked_part.h"
 
 namespace octavo::query::sql {
-
-// Whether the first plan reads in the order of ORDER BY, by entries that are never behind their documents.
-bool SqlExecution::Implementation::may_read_in_runs() const {
-  const auto& branches = prepared_->plan().branches;
-  return prepared_->presorted && branches.size() == 1 && branches[0].index && !branches[0].index->global;
-}
 
 void SqlExecution::Implementation::begin_turns() {
   if (prepared_->plans.size() < 2) return;
@@ -41,7 +34,7 @@ void SqlExecution::Implementation::begin_turns() {
   }
   const bool may_leave = options_.source == nullptr && !is_capped;
   const bool is_worth_it = is_hopeful || (is_limited && may_leave) || is_capped;
-  if ((is_merged && !may_read_in_runs()) || (!goes_on && !is_worth_it)) {
+  if ((is_merged && !may_read_in_runs(*prepared_)) || (!goes_on && !is_worth_it)) {
     walks_.switch_to(1, statistics_);
   } else if (may_leave) {
     // The walk begins even if its budget is spent: the sort replaces it at its position.
@@ -74,12 +67,6 @@ void SqlExecution::Implementation::take_turns() {
 
 bool SqlExecution::Implementation::begins_within_document() const {
   return prepared_->continuation && !prepared_->continuation->positions.empty();
-}
-
-// A page that ended before it was full gives the next one no new budget.
-std::uint64_t SqlExecution::Implementation::spent_for_continuation(double spent) const {
-  constexpr double spent_max = 1e9;  // RU; more than any bound
-  return prepared_->plans.size() < 2 ? 0 : static_cast<std::uint64_t>(std::ceil(std::min(spent, spent_max) * 100));
 }
 
 // Only true between documents. Looking ahead from a full page has its own limit.
@@ -154,7 +141,7 @@ bool SqlExecution::Implementation::was_returned() {
 // that are equal to it. Empty: unknown.
 std::string SqlExecution::Implementation::start_before_last() const {
   std::string start = rows_.entry_before_last();
-  if (start.empty() && continues_in_order()) start = prepared_->continuation->start;
+  if (start.empty() && continues_in_order(*prepared_)) start = prepared_->continuation->start;
   return start;
 }
 
@@ -167,30 +154,14 @@ bool SqlExecution::Implementation::stop_sorting() {
   } else {  // rows for clients that merge
     const std::string& start = left_walk_.start();
     if (!resume_key_.is_whole() || start.empty() || start == runs_.page_start()) return false;
-    next_ = point_in_order(start);
+    next_ = point_in_order(*prepared_, resume_key_.key(), start);
   }
-  next_->spent = spent_for_continuation(left_walk_.spent());
+  next_->spent = spent_before(*prepared_, left_walk_.spent());
   finished_ = scanned_ = true;
   return true;
 }
 
 // --- rows that clients merge ---
-
-// The point after the last row of the previous page, with nothing to be read before `start`.
-Continuation SqlExecution::Implementation::point_in_order(std::string start) const {
-  Continuation point;
-  point.key = resume_key_.key();
-  begin_at(std::move(start), point);
-  return point;
-}
-
-// Lets the next page read the first plan's index from `start` on.
-void SqlExecution::Implementation::begin_at(std::string start, Continuation& next) const {
-  next.kind = Continuation::Kind::ordered;
-  next.identity = branch_left().index->definition->identity;
-  next.start = std::move(start);
-  next.branch = prepared_->plan().descending ? 1 : 0;
-}
 
 // Ends the page after the last run that is complete: equal rows are not in the order of their entries, so those of
 // another run may still come between the ones that were read. A run that was not complete on the page before, either,
@@ -210,10 +181,10 @@ bool SqlExecution::Implementation::stop_in_runs() {
   scanned_ = true;
   if (finished_) return false;  // it is full: nothing has to end it
   finished_ = true;
-  if (is_empty) next_ = point_in_order(std::move(start));
+  if (is_empty) next_ = point_in_order(*prepared_, resume_key_.key(), std::move(start));
   if (!next_->has_whole_key()) return true;
   if (!is_empty) next_->start = std::move(start);
-  next_->spent = spent_for_continuation(spent());
+  next_->spent = spent_before(*prepared_, spent());
   return true;
 }
 

@@ -4,23 +4,20 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include "query/index/automatic_index.h"
 #include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
 #include "query/json/result_text.h"
-#include "query/sql/evaluate/groups.h"
 #include "query/sql/evaluate/program.h"
 #include "query/sql/run/internal/collected_rows.h"
 #include "query/sql/run/internal/combinations.h"
 #include "query/sql/run/internal/gone_rows.h"
 #include "query/sql/run/internal/left_walk.h"
 #include "query/sql/run/internal/page_limits.h"
+#include "query/sql/run/internal/page_point.h"
 #include "query/sql/run/internal/partitions_in_turn.h"
 #include "query/sql/run/internal/resume_key.h"
 #include "query/sql/run/internal/row_collector.h"
@@ -35,15 +32,9 @@ namespace octavo::query::sql {
 
 using partitioning::ScanState;
 
-/// A position up to which a walk has read, in its order.
-struct ReadingPoint {
-  std::string key = {};
-  std::size_t branch = 0;
-  std::optional<std::size_t> partition_id = {};  ///< if one physical partition is read after the other
-};
-
-/// One run of a query: sql_execution.cpp begins and continues it, sql_turns.cpp chooses the plan, sql_walk.cpp reads,
-/// sql_results.cpp makes results.
+/// The flow of one run of a query: which step comes next, and with what. sql_execution.cpp begins and continues it,
+/// sql_turns.cpp chooses the plan, sql_walk.cpp reads, sql_results.cpp makes results. What is known meanwhile is kept
+/// by the classes of this folder, each of which answers one question and knows no other step.
 class SqlExecution::Implementation {
  public:
   Implementation(std::shared_ptr<partitioning::Database> database, std::shared_ptr<const PreparedSql> prepared,
@@ -75,14 +66,11 @@ class SqlExecution::Implementation {
   PlanWalk& walk() { return walks_.walk(); }
   const PlanWalk& walk() const { return walks_.walk(); }
   const Branch& branch() const { return plan().branches[walk().branch]; }
-  const Branch& branch_left() const { return prepared_->plan().branches[0]; }
   void resume(const Continuation& continuation);
   void prepare_collection();
   void restart_walk();
-  bool continues_in_order() const;
   void go_to_start();
 
-  bool may_read_in_runs() const;
   void begin_turns();
   void take_turns();
   bool begins_within_document() const;
@@ -92,7 +80,6 @@ class SqlExecution::Implementation {
   /// Whether another plan has returned the current row.
   bool was_returned();
   void return_to_walk();
-  std::uint64_t spent_for_continuation(double spent) const;
   bool is_left() const { return walks_.takes_turns() && plan().sort_in_memory; }
   std::string start_before_last() const;
   bool stop_sorting();
@@ -100,8 +87,6 @@ class SqlExecution::Implementation {
   std::string start_after_runs(std::size_t complete) const {
     return runs_.start_after(complete, walk().position.key, prepared_->plan().descending);
   }
-  Continuation point_in_order(std::string start) const;
-  void begin_at(std::string start, Continuation& next) const;
 
   Expected<ScanState> scan(std::size_t& rows_left);
   PlanWalk::Slice slice(std::size_t& rows_left);
@@ -114,7 +99,10 @@ class SqlExecution::Implementation {
   /// Whether WHERE is known to hold for the current row without evaluating it.
   bool where_is_known() const;
   Flow emit_row(std::string_view position);
-  Continuation point_after(const ReadingPoint& last) const;
+  /// The next page reads on after `last`. A sort continues the walk that it replaces.
+  Continuation point_after(const ReadingPoint& last) const {
+    return sql::point_after(*prepared_, is_left() ? prepared_->plan() : plan(), last);
+  }
   Flow collect_row(std::string_view position);
   /// Key of the current row where rows are sorted, until the next call. Null: the row is left out, or the evaluation
   /// failed.
