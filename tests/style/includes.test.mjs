@@ -59,6 +59,7 @@ const allowed = {
   'query/mango':
     'query/collation query/follow query/index query/index/catalog query/json query/plan query/search ' +
     'query/search/syntax query/selector query/walk',
+  'query/mango/run': 'query/collation query/index query/json query/mango query/selector query/walk',
   'query/sql/syntax': 'query/json',
   'query/sql/evaluate': 'query/index query/json query/selector query/sql/syntax',
   'query/sql/functions': 'query/index query/json query/selector query/sql/evaluate query/sql/syntax',

@@ -11,7 +11,7 @@
 #include "query/collation/sort_key.h"
 #include "query/index/raw_field.h"
 #include "query/json/document_text.h"
-#include "query/mango/find_execution.h"
+#include "query/mango/run/find_execution.h"
 #include "query/walk/gone_index.h"
 
 namespace octavo::query {

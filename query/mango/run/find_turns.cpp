@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "query/mango/find_execution.h"
+#include "query/mango/run/find_execution.h"
 #include "query/walk/document_lookup.h"
 #include "query/walk/gone_index.h"
 

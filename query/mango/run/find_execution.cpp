@@ -1,4 +1,4 @@
-#include "query/mango/find_execution.h"
+#include "query/mango/run/find_execution.h"
 
 #include <algorithm>
 #include <limits>
