@@ -4,9 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "base/json_writer.h"
-#include "query/collation/sort_key.h"
-#include "query/index/raw_field.h"
 #include "query/selector/match_budget.h"
 #include "query/walk/storage_statistics.h"
 
@@ -28,7 +25,8 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
       documents_expire_(database_->has_time_to_live()),
       walks_(prepared_->plans, prepared_->walked, prepared_->bookmark.has_value()),
       skip_left_(prepared_->request.skip),
-      limit_left_(prepared_->request.limit) {
+      limit_left_(prepared_->request.limit),
+      renderer_(*prepared_) {
   const FindRequest& request = prepared_->request;
   sorted_max_ = request.matches_needed();
   if (request.aggregation) {
@@ -147,9 +145,9 @@ Expected<FindExecution::Flow> FindExecution::take_covered(const IndexRow& row, s
     OCTAVO_TRY(const bool is_match, matches(branch().selector, root, row.document_id(), {}, budget));
     if (!is_match) return Flow::next;
   }
-  Result result;
-  result.row = &row;
-  return emit(result, position);
+  FindMatch match;
+  match.row = &row;
+  return emit(match, position);
 }
 
 Expected<FindExecution::Flow> FindExecution::take_document(const WalkedDocument& found) {
@@ -158,32 +156,32 @@ Expected<FindExecution::Flow> FindExecution::take_document(const WalkedDocument&
   visit(found.position);
   ++statistics_.documents_examined;
   statistics_.document_bytes += document.body.size();
-  Result result;
-  result.document = &document;
-  result.snapshot = found.snapshot;
+  FindMatch match;
+  match.document = &document;
+  match.snapshot = found.snapshot;
   const bool everything = branch().selector.fields_used().empty() && !branch().selector.needs_whole_document();
   const bool sort = plan().sort_in_memory;
   if ((!found.recheck || everything) && walk().branch == 0 && !sort && !walks_.has_left()) {
-    return emit(result, found.position);
+    return emit(match, found.position);
   }
   std::string with_conflicts;
   if (prepared_->tests_conflicts && found.snapshot != nullptr) {
-    OCTAVO_TRY_VOID(add_conflicts(with_conflicts, document, *found.snapshot));
+    OCTAVO_TRY_VOID(renderer_.append_with_conflicts(with_conflicts, document, *found.snapshot));
   }
   OCTAVO_TRY(const auto root, parser_.parse(with_conflicts.empty() ? document.body : with_conflicts));
-  scratch_.clear();
-  if (prepared_->reads_revision) document.revision.append_to(scratch_);
+  revision_.clear();
+  if (prepared_->reads_revision) document.revision.append_to(revision_);
   MatchBudget budget(match_steps_per_document_max);  // of all branches together
   const auto is_match = [&](const Selector& selector) {
-    return matches(selector, root, document.id, scratch_, budget);
+    return matches(selector, root, document.id, revision_, budget);
   };
   OCTAVO_TRY(const bool is_result, walk().is_of_branch(plan(), found.recheck, is_match));
   if (!is_result) return Flow::next;
   walk().note_result();
   OCTAVO_TRY(const bool returned, was_returned(root, document));
   if (returned) return Flow::next;
-  if (sort) return keep_for_sort(root, result);
-  return emit(result, found.position);
+  if (sort) return keep_for_sort(root, match);
+  return emit(match, found.position);
 }
 
 Expected<bool> FindExecution::matches(const Selector& selector, simdjson::dom::element root, std::string_view id,

@@ -15,6 +15,7 @@
 #include "query/json/result_text.h"
 #include "query/mango/aggregator.h"
 #include "query/mango/prepared_find.h"
+#include "query/mango/run/match_renderer.h"
 #include "query/selector/match_budget.h"
 #include "query/walk/plan_walk.h"
 #include "query/walk/plan_walks.h"
@@ -68,12 +69,6 @@ class FindExecution {
     std::string key;
     std::string text;
   };
-  /// A document, or the index entry that replaces it.
-  struct Result {
-    const storage::DocumentView* document = nullptr;
-    const storage::Snapshot* snapshot = nullptr;
-    const IndexRow* row = nullptr;
-  };
 
   const Plan& plan() const { return prepared_->plans[walks_.current()]; }
   PlanWalk& walk() { return walks_.walk(); }
@@ -102,18 +97,10 @@ class FindExecution {
   Expected<bool> was_returned(const IndexRow& row, DocumentLookup& documents);
   Expected<bool> matches(const Selector& selector, simdjson::dom::element root, std::string_view id,
                          std::string_view revision, MatchBudget& budget);
-  Expected<Flow> emit(const Result& result, std::string_view position);
-  Expected<Flow> keep_for_sort(simdjson::dom::element root, const Result& result);
+  Expected<Flow> emit(const FindMatch& match, std::string_view position);
+  Expected<Flow> keep_for_sort(simdjson::dom::element root, const FindMatch& match);
   bool make_sort_key(simdjson::dom::element root, const storage::DocumentView& document);
-  Expected<void> append_result(std::string& out, const Result& result);
-  std::string_view covered_text(const IndexRow& row, std::size_t field);
-  std::string_view document_text(const storage::DocumentView& document, const FieldPath& path,
-                                 std::string_view conflicts);
-  Expected<void> aggregate(const Result& result);
-  Expected<void> append_conflicts(std::string& out, const storage::DocumentView& document,
-                                  const storage::Snapshot& snapshot, bool& any);
-  Expected<void> add_conflicts(std::string& out, const storage::DocumentView& document,
-                               const storage::Snapshot& snapshot);
+  Expected<void> aggregate(const FindMatch& match);
   partitioning::ScanState write_sorted();
   void remember(std::string_view position, std::size_t branch);
   void visit(std::string_view position);
@@ -135,7 +122,8 @@ class FindExecution {
   std::uint64_t skip_left_;
   std::uint64_t limit_left_;
   DocumentParser parser_;
-  std::string scratch_;
+  MatchRenderer renderer_;
+  std::string revision_;           ///< of the current document, if a selector uses it
   std::uint64_t match_steps_ = 0;  ///< of this slice
   ResultText output_;
 

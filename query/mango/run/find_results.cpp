@@ -7,10 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_writer.h"
 #include "query/collation/sort_key.h"
-#include "query/index/raw_field.h"
-#include "query/json/document_text.h"
 #include "query/mango/run/find_execution.h"
 #include "query/walk/gone_index.h"
 
@@ -20,27 +17,18 @@ namespace {
 
 using partitioning::ScanState;
 
-void append_json_array(std::string& out, const std::vector<std::string>& items) {
-  out += '[';
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (i > 0) out += ',';
-    append_json_string(out, items[i]);
-  }
-  out += ']';
-}
-
 }  // namespace
 
-Expected<FindExecution::Flow> FindExecution::emit(const Result& result, std::string_view position) {
+Expected<FindExecution::Flow> FindExecution::emit(const FindMatch& match, std::string_view position) {
   if (aggregator_) {
-    OCTAVO_TRY_VOID(aggregate(result));
+    OCTAVO_TRY_VOID(aggregate(match));
     return Flow::next;
   }
   if (skip_left_ > 0) {
     --skip_left_;
     return Flow::next;
   }
-  OCTAVO_TRY_VOID(append_result(output_.begin(), result));
+  OCTAVO_TRY_VOID(renderer_.append(output_.begin(), match, walks_.current()));
   ++statistics_.results_returned;
   remember(position, walk().branch);
   if (--limit_left_ > 0) return Flow::next;
@@ -72,79 +60,9 @@ bool FindExecution::stop() {
   return true;
 }
 
-Expected<void> FindExecution::append_conflicts(std::string& out, const storage::DocumentView& document,
-                                               const storage::Snapshot& snapshot, bool& any) {
-  any = false;
-  if (!prepared_->request.conflicts || !document.has_conflicts) return {};
-  OCTAVO_TRY(const auto tree, snapshot.revision_branches(document));
-  std::vector<std::string> conflicts;
-  for (const auto* leaf : tree.leaves()) {
-    if (!leaf->deleted && leaf->revision != document.revision) conflicts.push_back(leaf->revision.to_string());
-  }
-  if (conflicts.empty()) return {};
-  any = true;
-  append_json_array(out, conflicts);
-  return {};
-}
-
-// Appends the body with its conflicts, for a selector that tests them; nothing if the document has none.
-Expected<void> FindExecution::add_conflicts(std::string& out, const storage::DocumentView& document,
-                                            const storage::Snapshot& snapshot) {
-  bool has_conflicts = false;
-  std::string conflicts;
-  OCTAVO_TRY_VOID(append_conflicts(conflicts, document, snapshot, has_conflicts));
-  if (!has_conflicts) return {};
-  out.assign(document.body, 0, document.body.size() - 1);
-  if (out.size() > 1) out += ',';
-  out += "\"_conflicts\":" + conflicts + "}";
-  return {};
-}
-
-Expected<void> FindExecution::append_result(std::string& out, const Result& result) {
-  if (result.row) {
-    prepared_->projection.append(out,
-                                 [&](std::size_t field, const FieldPath&) { return covered_text(*result.row, field); });
-    return {};
-  }
-  const storage::DocumentView& document = *result.document;
-  bool has_conflicts = false;
-  std::string conflicts;
-  OCTAVO_TRY_VOID(append_conflicts(conflicts, document, *result.snapshot, has_conflicts));
-
-  if (prepared_->projection.whole()) {
-    begin_document(out, document.id, document.revision, document.body);
-    if (has_conflicts) out.append(",\"_conflicts\":").append(conflicts);
-    out += '}';
-    return {};
-  }
-  OCTAVO_TRY_VOID(prepared_->projection.check_cost(document.id, document.body.size()));
-  prepared_->projection.append(
-      out, [&](std::size_t, const FieldPath& path) { return document_text(document, path, conflicts); });
-  return {};
-}
-
-std::string_view FindExecution::covered_text(const IndexRow& row, std::size_t field) {
-  const std::ptrdiff_t column = prepared_->coverings[walks_.current()].columns[field];
-  if (column >= 0) return row.field(static_cast<std::size_t>(column));
-  scratch_.clear();
-  append_json_string(scratch_, row.document_id());
-  return scratch_;
-}
-
-std::string_view FindExecution::document_text(const storage::DocumentView& document, const FieldPath& path,
-                                              std::string_view conflicts) {
-  const std::string& first = path.parts()[0].name;
-  if (first.size() < 2 || first[0] != '_' || path.parts().size() > 1) return find_raw_field(document.body, path);
-  if (first == "_conflicts") return conflicts;
-  if (first != "_id" && first != "_rev") return find_raw_field(document.body, path);
-  scratch_.clear();
-  append_json_string(scratch_, first == "_id" ? std::string(document.id) : document.revision.to_string());
-  return scratch_;
-}
-
-Expected<void> FindExecution::aggregate(const Result& result) {
+Expected<void> FindExecution::aggregate(const FindMatch& match) {
   return aggregator_->add([&](std::size_t field, const FieldPath& path) {
-    return result.row ? covered_text(*result.row, field) : document_text(*result.document, path, {});
+    return renderer_.field_text(match, walks_.current(), field, path);
   });
 }
 
@@ -180,8 +98,8 @@ bool FindExecution::make_sort_key(simdjson::dom::element root, const storage::Do
   return true;
 }
 
-Expected<FindExecution::Flow> FindExecution::keep_for_sort(simdjson::dom::element root, const Result& result) {
-  if (!make_sort_key(root, *result.document)) return Flow::next;
+Expected<FindExecution::Flow> FindExecution::keep_for_sort(simdjson::dom::element root, const FindMatch& match) {
+  if (!make_sort_key(root, *match.document)) return Flow::next;
   if (prepared_->bookmark && sort_key_ <= prepared_->bookmark->key) return Flow::next;
   const auto key = [](const SortedRow& row) -> std::string_view { return row.key; };
   if (sorted_.size() >= sorted_max_) {
@@ -193,7 +111,7 @@ Expected<FindExecution::Flow> FindExecution::keep_for_sort(simdjson::dom::elemen
   }
   SortedRow row;
   row.key = sort_key_;
-  OCTAVO_TRY_VOID(append_result(row.text, result));
+  OCTAVO_TRY_VOID(renderer_.append(row.text, match, walks_.current()));
   sorted_bytes_ += row.key.size() + row.text.size() + sizeof(SortedRow);
   if (sorted_bytes_ > sort_bytes_max_) {
     sort_overflowed_ = true;
