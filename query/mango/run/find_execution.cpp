@@ -21,16 +21,15 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
     : database_(std::move(database)),
       prepared_(std::move(prepared)),
       scope_{.partition_key = std::move(partition_key)},
-      sort_bytes_max_(sort_bytes_max),
       documents_expire_(database_->has_time_to_live()),
       walks_(prepared_->plans, prepared_->walked, prepared_->bookmark.has_value()),
       skip_left_(prepared_->request.skip),
       limit_left_(prepared_->request.limit),
-      renderer_(*prepared_) {
+      renderer_(*prepared_),
+      sorter_(prepared_->request.sort, prepared_->request.matches_needed(), sort_bytes_max) {
   const FindRequest& request = prepared_->request;
-  sorted_max_ = request.matches_needed();
   if (request.aggregation) {
-    aggregator_.emplace(request, sort_bytes_max_);
+    aggregator_.emplace(request, sort_bytes_max);
     skip_left_ = 0;
     limit_left_ = std::numeric_limits<std::uint64_t>::max();
   }
@@ -54,15 +53,10 @@ Expected<ScanState> FindExecution::run(partitioning::ScanBudget budget) {
     OCTAVO_TRY(const ScanState state, scan(rows_left));
     if (state == ScanState::more) return state;
     scanned_ = true;
-    std::ranges::sort(sorted_, {}, &SortedRow::key);
-    sorted_position_ = aggregator_ ? 0 : std::min<std::uint64_t>(skip_left_, sorted_.size());
   }
-  if (aggregator_ && !aggregated_) {
-    OCTAVO_TRY(auto rows, aggregator_->take_rows());
-    for (std::string& row : rows) sorted_.push_back({.key = {}, .text = std::move(row)});
-    aggregated_ = true;
-  }
-  return plan().sort_in_memory || aggregator_ ? write_sorted() : ScanState::done;
+  if (!plan().sort_in_memory && !aggregator_) return ScanState::done;
+  if (!is_collected_) OCTAVO_TRY_VOID(collect());
+  return write_waiting();
 }
 
 // Whether the result is the number of documents, which the storage keeps.
@@ -98,7 +92,7 @@ Expected<ScanState> FindExecution::scan(std::size_t& rows_left) {
                              .keys_examined = statistics_.keys_examined,
                              .counts_all_ids = false},
                             *this);
-    if (!state && sort_overflowed_ && walks_.takes_turns()) {
+    if (!state && sorter_.has_overflowed() && walks_.takes_turns()) {
       give_up_sorting();
       continue;
     }

@@ -16,6 +16,7 @@
 #include "query/mango/aggregator.h"
 #include "query/mango/prepared_find.h"
 #include "query/mango/run/match_renderer.h"
+#include "query/mango/run/result_sorter.h"
 #include "query/selector/match_budget.h"
 #include "query/walk/plan_walk.h"
 #include "query/walk/plan_walks.h"
@@ -65,10 +66,6 @@ class FindExecution {
   friend class PlanWalk;
 
   using Flow = PlanWalk::Flow;
-  struct SortedRow {
-    std::string key;
-    std::string text;
-  };
 
   const Plan& plan() const { return prepared_->plans[walks_.current()]; }
   PlanWalk& walk() { return walks_.walk(); }
@@ -99,16 +96,15 @@ class FindExecution {
                          std::string_view revision, MatchBudget& budget);
   Expected<Flow> emit(const FindMatch& match, std::string_view position);
   Expected<Flow> keep_for_sort(simdjson::dom::element root, const FindMatch& match);
-  bool make_sort_key(simdjson::dom::element root, const storage::DocumentView& document);
   Expected<void> aggregate(const FindMatch& match);
-  partitioning::ScanState write_sorted();
+  Expected<void> collect();
+  partitioning::ScanState write_waiting();
   void remember(std::string_view position, std::size_t branch);
   void visit(std::string_view position);
 
   std::shared_ptr<partitioning::Database> database_;
   std::shared_ptr<const PreparedFind> prepared_;
   QueryScope scope_;
-  std::size_t sort_bytes_max_;
   const bool documents_expire_;  ///< documents can expire: an index entry does not show whether its document has
 
   PlanWalks walks_;
@@ -127,15 +123,11 @@ class FindExecution {
   std::uint64_t match_steps_ = 0;  ///< of this slice
   ResultText output_;
 
-  std::vector<SortedRow> sorted_;  ///< a heap with the last row on top, while scanning
-  std::size_t sorted_bytes_ = 0;
-  std::size_t sorted_position_ = 0;
-  std::uint64_t sorted_max_ = 0;  ///< skip + limit
-  bool sort_overflowed_ = false;
-  std::string sort_key_;
-
+  ResultSorter sorter_;
   std::optional<Aggregator> aggregator_;
-  bool aggregated_ = false;
+  bool is_collected_ = false;         ///< the results of a sort or an aggregation are in order
+  std::vector<std::string> waiting_;  ///< these results
+  std::size_t written_ = 0;           ///< number of them
 
   WalkStatistics statistics_;
   std::optional<Bookmark> last_;  ///< of the last result written

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "query/collation/sort_key.h"
 #include "query/mango/run/find_execution.h"
 #include "query/walk/gone_index.h"
 
@@ -66,74 +65,39 @@ Expected<void> FindExecution::aggregate(const FindMatch& match) {
   });
 }
 
-// --- sort in memory ---
-
-// False if the document lacks a sort field: results have all of them, like the entries of CouchDB's indexes.
-bool FindExecution::make_sort_key(simdjson::dom::element root, const storage::DocumentView& document) {
-  sort_key_.clear();
-  const auto append_text = [&](std::string_view text, bool descending) {
-    const std::size_t start = sort_key_.size();
-    append_sort_key_of_string(sort_key_, text, StringOrder::bytes);
-    if (!descending) return;
-    for (std::size_t i = start; i < sort_key_.size(); ++i) sort_key_[i] = static_cast<char>(~sort_key_[i]);
-  };
-  const auto& sort = prepared_->request.sort;
-  for (const OrderedField& field : sort) {
-    if (field.path.is("_id")) {
-      append_text(document.id, field.descending);
-    } else if (field.path.is("_rev")) {
-      append_text(document.revision.to_string(), field.descending);
-    } else if (const auto found = find_field(root, field.path)) {
-      if (field.descending) {
-        append_sort_key_descending(sort_key_, found.value);
-      } else {
-        append_sort_key(sort_key_, found.value);
-      }
-    } else {
-      return false;
-    }
-  }
-  // Orders equal keys as an index would.
-  append_text(document.id, sort[0].descending);
-  return true;
-}
+// --- results that wait ---
 
 Expected<FindExecution::Flow> FindExecution::keep_for_sort(simdjson::dom::element root, const FindMatch& match) {
-  if (!make_sort_key(root, *match.document)) return Flow::next;
-  if (prepared_->bookmark && sort_key_ <= prepared_->bookmark->key) return Flow::next;
-  const auto key = [](const SortedRow& row) -> std::string_view { return row.key; };
-  if (sorted_.size() >= sorted_max_) {
-    // No row beyond skip + limit can be in the result.
-    if (sort_key_ >= sorted_.front().key) return Flow::next;
-    std::ranges::pop_heap(sorted_, {}, key);
-    sorted_bytes_ -= sorted_.back().key.size() + sorted_.back().text.size() + sizeof(SortedRow);
-    sorted_.pop_back();
-  }
-  SortedRow row;
-  row.key = sort_key_;
-  OCTAVO_TRY_VOID(renderer_.append(row.text, match, walks_.current()));
-  sorted_bytes_ += row.key.size() + row.text.size() + sizeof(SortedRow);
-  if (sorted_bytes_ > sort_bytes_max_) {
-    sort_overflowed_ = true;
-    return std::unexpected(missing_sort_index(prepared_->request, database_->partitioned()));
-  }
-  sorted_.push_back(std::move(row));
-  std::ranges::push_heap(sorted_, {}, key);
-  return Flow::next;
+  if (!sorter_.make_key(root, *match.document)) return Flow::next;
+  if (prepared_->bookmark && sorter_.key() <= prepared_->bookmark->key) return Flow::next;
+  if (!sorter_.has_room()) return Flow::next;
+  std::string text;
+  OCTAVO_TRY_VOID(renderer_.append(text, match, walks_.current()));
+  if (sorter_.add(std::move(text))) return Flow::next;
+  return std::unexpected(missing_sort_index(prepared_->request, database_->partitioned()));
 }
 
-ScanState FindExecution::write_sorted() {
-  for (; sorted_position_ < sorted_.size(); ++sorted_position_) {
-    if (output_.is_full()) return ScanState::more;
-    output_.add(sorted_[sorted_position_].text);
-    ++statistics_.results_returned;
+Expected<void> FindExecution::collect() {
+  is_collected_ = true;
+  if (aggregator_) {
+    OCTAVO_TRY(waiting_, aggregator_->take_rows());
+    return {};
   }
+  waiting_ = sorter_.take(skip_left_);
   // If the sort has no row to return, the page ended with what a walk returned before it, or is empty.
-  if (sorted_.size() > skip_left_ && !aggregator_) {
-    last_.emplace();
-    last_->kind = Bookmark::Kind::sorted;
-    last_plan_ = walks_.current();
-    last_->key = sorted_.back().key;
+  if (waiting_.empty()) return {};
+  last_.emplace();
+  last_->kind = Bookmark::Kind::sorted;
+  last_plan_ = walks_.current();
+  last_->key = sorter_.last_key();
+  return {};
+}
+
+ScanState FindExecution::write_waiting() {
+  for (; written_ < waiting_.size(); ++written_) {
+    if (output_.is_full()) return ScanState::more;
+    output_.add(waiting_[written_]);
+    ++statistics_.results_returned;
   }
   return ScanState::done;
 }

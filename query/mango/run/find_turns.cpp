@@ -1,6 +1,8 @@
 // Decides which of its plans a _find runs, and what the others have returned.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "query/mango/run/find_execution.h"
@@ -44,14 +46,13 @@ void FindExecution::end_turn() {
 void FindExecution::begin_turn() {
   visited_.reset();
   // A sort need not keep rows for the part of the page that a walk has returned.
-  if (limit_left_ < sorted_max_) sorted_max_ = skip_left_ + limit_left_;
+  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+  sorter_.keep_at_most(skip_left_ + std::min(limit_left_, most - skip_left_));
 }
 
 // Continues the walk that was left for the sort, to its end.
 void FindExecution::give_up_sorting() {
-  sort_overflowed_ = false;
-  sorted_.clear();
-  sorted_bytes_ = 0;
+  sorter_.clear();
   walks_.switch_to(0, statistics_);
   begin_turn();
   walks_.stay();
