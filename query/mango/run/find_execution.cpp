@@ -26,7 +26,8 @@ FindExecution::FindExecution(std::shared_ptr<partitioning::Database> database,
       skip_left_(prepared_->request.skip),
       limit_left_(prepared_->request.limit),
       renderer_(*prepared_),
-      sorter_(prepared_->request.sort, prepared_->request.matches_needed(), sort_bytes_max) {
+      sorter_(prepared_->request.sort, prepared_->request.matches_needed(), sort_bytes_max),
+      page_end_(*prepared_) {
   const FindRequest& request = prepared_->request;
   if (request.aggregation) {
     aggregator_.emplace(request, sort_bytes_max);
@@ -114,7 +115,7 @@ bool FindExecution::is_enough() const {
 }
 
 FindExecution::Flow FindExecution::see_entry(std::string_view key) {
-  visit(key);
+  page_end_.see(key, walk().branch);
   return Flow::next;
 }
 
@@ -147,7 +148,7 @@ Expected<FindExecution::Flow> FindExecution::take_covered(const IndexRow& row, s
 Expected<FindExecution::Flow> FindExecution::take_document(const WalkedDocument& found) {
   if (plan().covering) return take_covered(*found.row, found.position);
   const storage::DocumentView& document = found.document;
-  visit(found.position);
+  page_end_.see(found.position, walk().branch);
   ++statistics_.documents_examined;
   statistics_.document_bytes += document.body.size();
   FindMatch match;

@@ -16,6 +16,7 @@
 #include "query/mango/aggregator.h"
 #include "query/mango/prepared_find.h"
 #include "query/mango/run/match_renderer.h"
+#include "query/mango/run/page_end.h"
 #include "query/mango/run/result_sorter.h"
 #include "query/selector/match_budget.h"
 #include "query/walk/plan_walk.h"
@@ -79,8 +80,6 @@ class FindExecution {
   void begin_turn();
   void give_up_sorting();
   void remember_end();
-  void add_turns(Bookmark& bookmark) const;
-  std::string describe_index(const IndexDefinition& index, bool down) const;
   Expected<bool> was_returned(simdjson::dom::element root, const storage::DocumentView& document);
   bool counts_everything() const;
   Expected<void> count_everything();
@@ -99,8 +98,6 @@ class FindExecution {
   Expected<void> aggregate(const FindMatch& match);
   Expected<void> collect();
   partitioning::ScanState write_waiting();
-  void remember(std::string_view position, std::size_t branch);
-  void visit(std::string_view position);
 
   std::shared_ptr<partitioning::Database> database_;
   std::shared_ptr<const PreparedFind> prepared_;
@@ -111,9 +108,6 @@ class FindExecution {
   std::chrono::steady_clock::time_point until_;  ///< of this slice
   bool scanned_ = false;
   bool finished_ = false;
-  bool stoppable_ = false;
-  std::optional<std::string> visited_;  ///< key of the last document examined
-  std::size_t visited_branch_ = 0;
 
   std::uint64_t skip_left_;
   std::uint64_t limit_left_;
@@ -130,8 +124,7 @@ class FindExecution {
   std::size_t written_ = 0;           ///< number of them
 
   WalkStatistics statistics_;
-  std::optional<Bookmark> last_;  ///< of the last result written
-  std::size_t last_plan_ = 0;     ///< the plan that returned it
+  PageEnd page_end_;
 };
 
 }  // namespace octavo::query

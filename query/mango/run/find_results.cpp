@@ -1,5 +1,5 @@
 // Makes results of the matching documents of a _find: at once, or at the end if they are sorted or aggregated.
-#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "query/mango/run/find_execution.h"
-#include "query/walk/gone_index.h"
 
 namespace octavo::query {
 
@@ -29,32 +28,15 @@ Expected<FindExecution::Flow> FindExecution::emit(const FindMatch& match, std::s
   }
   OCTAVO_TRY_VOID(renderer_.append(output_.begin(), match, walks_.current()));
   ++statistics_.results_returned;
-  remember(position, walk().branch);
+  page_end_.move_to(position, walk().branch, walks_.current());
   if (--limit_left_ > 0) return Flow::next;
   finished_ = true;
   return Flow::finished;
 }
 
-void FindExecution::remember(std::string_view position, std::size_t branch) {
-  if (!last_ || last_->branch != branch || last_plan_ != walks_.current()) {
-    last_.emplace();
-    last_->branch = branch;
-    last_plan_ = walks_.current();
-    if (const auto& index = plan().branches[branch].index) last_->identity = index->definition->identity;
-  }
-  last_->key.assign(position);
-}
-
-void FindExecution::visit(std::string_view position) {
-  if (!stoppable_) return;
-  visited_ = std::string(position);
-  visited_branch_ = walk().branch;
-}
-
 bool FindExecution::stop() {
   // A bookmark does not store how many results are still to be skipped.
-  if (!is_resumable() || finished_ || !visited_ || skip_left_ > 0) return false;
-  remember(*visited_, visited_branch_);
+  if (!is_resumable() || finished_ || skip_left_ > 0 || !page_end_.move_to_seen(walks_.current())) return false;
   finished_ = scanned_ = true;
   return true;
 }
@@ -85,11 +67,7 @@ Expected<void> FindExecution::collect() {
   }
   waiting_ = sorter_.take(skip_left_);
   // If the sort has no row to return, the page ended with what a walk returned before it, or is empty.
-  if (waiting_.empty()) return {};
-  last_.emplace();
-  last_->kind = Bookmark::Kind::sorted;
-  last_plan_ = walks_.current();
-  last_->key = sorter_.last_key();
+  if (!waiting_.empty()) page_end_.move_to_sorted(sorter_.last_key(), walks_.current());
   return {};
 }
 
@@ -105,26 +83,15 @@ ScanState FindExecution::write_waiting() {
 // --- the end of a page ---
 
 std::optional<std::string> FindExecution::next_bookmark() const {
-  if (!last_) return std::nullopt;
-  Bookmark bookmark = *last_;
-  const Plan& by = prepared_->plans[last_plan_];
-  if (!by.sort_in_memory) {
-    if (by.branches.size() > 1) {
-      bookmark.kind = Bookmark::Kind::combined;
-    } else {
-      bookmark.kind = by.uses_primary() ? Bookmark::Kind::primary : Bookmark::Kind::index;
-    }
-    // The documents themselves are only described as a side of a union: another side may lose its index.
-    if (const auto& index = by.branches[bookmark.branch].index) {
-      bookmark.index = describe_index(*index->definition, by.descending);
-    } else if (by.branches.size() > 1) {
-      GoneIndex documents;
-      documents.down = by.descending;
-      bookmark.index = documents.to_text();
-    }
+  auto bookmark = page_end_.bookmark();
+  if (!bookmark) return std::nullopt;
+  bookmark->left = left_of(walks_.parts_of_others(page_end_.plan()),
+                           [this](const WalkedPart& part) { return page_end_.describe(part); });
+  // A page that ended before it was full gives the next one no new budget.
+  if (walks_.takes_turns() && limit_left_ > 0) {
+    bookmark->spent = static_cast<std::uint64_t>(std::ceil(walks_.spent(statistics_) * 100));
   }
-  add_turns(bookmark);
-  return bookmark.encode();
+  return bookmark->encode();
 }
 
 std::optional<std::uint64_t> FindExecution::count() const {

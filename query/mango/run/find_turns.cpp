@@ -1,27 +1,13 @@
 // Decides which of its plans a _find runs, and what the others have returned.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <utility>
 
 #include "query/mango/run/find_execution.h"
 #include "query/walk/document_lookup.h"
-#include "query/walk/gone_index.h"
 
 namespace octavo::query {
-
-namespace {
-
-// What a union has returned, if its index should be gone when the part is read again: see describe_index.
-std::string describe_side(const WalkedPart& part) {
-  auto gone = part.index ? GoneIndex::of(*part.index, part.down) : std::nullopt;
-  if (!gone) return {};
-  gone->side = part.sides.size() - 1;
-  return gone->to_text();
-}
-
-}  // namespace
 
 void FindExecution::begin_turns() {
   if (prepared_->plans.size() < 2) return;
@@ -31,7 +17,7 @@ void FindExecution::begin_turns() {
 }
 
 void FindExecution::make_stoppable(double charge_max, double base) {
-  stoppable_ = true;
+  page_end_.follow();
   const Plan& sure = prepared_->sure_plan();
   const bool has_choice = walks_.takes_turns() && sure.sort_in_memory && !plan().sort_in_memory;
   if (has_choice && !fits_charge(sure, charge_max, base)) walks_.stay();
@@ -44,7 +30,7 @@ void FindExecution::end_turn() {
 }
 
 void FindExecution::begin_turn() {
-  visited_.reset();
+  page_end_.forget_seen();
   // A sort need not keep rows for the part of the page that a walk has returned.
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   sorter_.keep_at_most(skip_left_ + std::min(limit_left_, most - skip_left_));
@@ -60,27 +46,8 @@ void FindExecution::give_up_sorting() {
 
 // A plan that reached its end has returned everything that the others could: the next page begins there.
 void FindExecution::remember_end() {
-  if (!walks_.takes_turns() || !last_ || plan().sort_in_memory) return;
-  remember(end_of(plan()), plan().branches.size() - 1);
-}
-
-void FindExecution::add_turns(Bookmark& bookmark) const {
-  bookmark.left = left_of(walks_.parts_of_others(last_plan_), [this](const WalkedPart& part) {
-    if (!part.index) return std::string();
-    return part.sides.empty() ? describe_index(*part.index, part.down) : describe_side(part);
-  });
-  // A page that ended before it was full gives the next one no new budget.
-  if (walks_.takes_turns() && limit_left_ > 0) {
-    bookmark.spent = static_cast<std::uint64_t>(std::ceil(walks_.spent(statistics_) * 100));
-  }
-}
-
-// Empty: what the index has returned cannot be recognised without it. An automatic index may have several entries for a
-// document, and a partial index named by the request returns less than the selector says.
-std::string FindExecution::describe_index(const IndexDefinition& index, bool down) const {
-  if (index.automatic || (index.partial_filter && !prepared_->request.use_index.empty())) return {};
-  const auto gone = GoneIndex::of(index, down);
-  return gone ? gone->to_text() : std::string();
+  if (!walks_.takes_turns() || page_end_.is_at_beginning() || plan().sort_in_memory) return;
+  page_end_.move_to(end_of(plan()), plan().branches.size() - 1, walks_.current());
 }
 
 Expected<bool> FindExecution::was_returned(simdjson::dom::element root, const storage::DocumentView& document) {
