@@ -37,6 +37,24 @@ describe('queries over resources of the Cosmos DB API', () => {
     assert.equal((await errorOf(all(client.databases.query('SELECT VALUE udf.f(r.id) FROM r')))).code, 400);
   });
 
+  test('a forged continuation that names a physical partition is refused: resources are in none', async () => {
+    const query = 'SELECT VALUE r.id FROM r';
+    const first = await client.databases.query(query, { maxItemCount: 1 }).fetchNext();
+    const token = Buffer.from(Buffer.from(first.continuationToken, 'base64url').toString(), 'base64url');
+    // continuation.h: version 1, `walked`; then the fingerprint, skip, left and branch of the first page's; no identity, no
+    // key, no positions; start: the documents by id in the physical partition 0.
+    const start = Buffer.from('@\0+p');
+    const bytes = Buffer.concat([Buffer.from('\x01w'), token.subarray(2, 22), Buffer.from([0, 0, 0, start.length]), start]);
+    const sum = bytes.reduce((hash, byte) => Math.imul(hash ^ byte, 16777619), 2166136261) >>> 0;
+    const checksum = Buffer.alloc(4);
+    checksum.writeUInt32BE(sum);
+    const forged = Buffer.from(Buffer.concat([bytes, checksum]).toString('base64url')).toString('base64url');
+    const failure = await errorOf(client.databases.query(query, { continuationToken: forged }).fetchNext());
+    assert.equal(failure.code, 400);
+    assert.match(failure.message, /not issued by this server/);
+    assert.equal((await all(client.databases.query(query))).length, 3);
+  });
+
   test('users and permissions, whose tokens work', async () => {
     assert.deepEqual(await all(database.users.query("SELECT VALUE u.id FROM u WHERE u.id != 'ann'")), ['bob']);
     const user = database.user('ann');

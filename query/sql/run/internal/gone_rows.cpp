@@ -1,8 +1,8 @@
 #include "query/sql/run/internal/gone_rows.h"
 
 #include <algorithm>
+#include <vector>
 
-#include "base/assert.h"
 #include "partitioning/keys/range_parts.h"
 #include "query/sql/run/internal/entry_keys.h"
 
@@ -94,12 +94,14 @@ std::optional<GoneRows::Part> GoneRows::part_by_side(const storage::DocumentView
 // False: the evaluation failed.
 bool GoneRows::find_range() {
   if (range_) return true;
-  const auto& map = database_->partition_map();
-  const auto parts = partitioning::parts_of(map, *index_.partition_id);
+  // The documents of a source are in no partition: such a continuation is forged.
+  const auto parts = database_ != nullptr ? partitioning::parts_of(database_->partition_map(), *index_.partition_id)
+                                          : std::vector<std::size_t>();
   if (parts.empty()) {
     evaluation_.fail({ErrorCode::bad_request, std::string(foreign_continuation_reason), {}});
     return false;
   }
+  const auto& map = database_->partition_map();
   range_.emplace(map.range_of(parts.front())->first, map.range_of(parts.back())->last);
   return true;
 }

@@ -22,7 +22,7 @@ namespace octavo::query::sql {
 /// those of later parts follow in the order of their ids.
 class GoneRows {
  public:
-  /// All must outlive this. Precondition: `prepared` has a gone_index.
+  /// All must outlive this. Null: the documents are not in a database. Precondition: `prepared` has a gone_index.
   GoneRows(const PreparedSql& prepared, const partitioning::Database* database, Evaluation& evaluation,
            const Combinations& combinations, DocumentParser& parser);
 
