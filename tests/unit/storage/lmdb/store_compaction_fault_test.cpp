@@ -81,6 +81,13 @@ struct CompactedStore {
   int acknowledged = 0;
 };
 
+/// As FaultPlan::Fault.
+struct FailingCommit {
+  int code;
+  bool took_place = false;
+  bool panics = false;
+};
+
 }  // namespace
 
 TEST_CASE("a compaction during which any one call fails loses no write, and the next one succeeds") {
@@ -112,6 +119,21 @@ TEST_CASE("a compaction during which any one call fails loses no write, and the 
       if (!has_failed) break;
       REQUIRE(k < 2'000);
     }
+  }
+}
+
+TEST_CASE("a store whose last write has failed on the disk is compacted, also if no other write follows") {
+  for (const auto& [code, took_place, panics] :
+       {FailingCommit{ENOSPC}, FailingCommit{EIO}, FailingCommit{EIO, true}, FailingCommit{EIO, false, true}}) {
+    CAPTURE(code, took_place, panics);
+    CompactedStore subject;
+    subject.faults.plan({.code = code, .calls = {Call::commit}, .took_place = took_place, .panics = panics});
+    CHECK_FALSE(subject.put_next());
+    subject.faults.heal();
+    CHECK(StoreCompaction(*subject.store, {}).run());
+    subject.check_rows();
+    subject.open_again();
+    subject.check_rows();
   }
 }
 
