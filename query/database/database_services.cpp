@@ -104,14 +104,16 @@ std::optional<DatabaseProperties> read_properties(partitioning::Database& databa
 }  // namespace
 
 DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks,
-                                   DefinitionReader read_definition)
-    : DatabaseServices(database, tasks, read_definition, read_properties(database, read_definition)) {}
+                                   DefinitionReader read_definition, UnixClock now_s)
+    : DatabaseServices(database, tasks, read_definition, std::move(now_s), read_properties(database, read_definition)) {
+}
 
 DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks,
-                                   DefinitionReader read_definition,
+                                   DefinitionReader read_definition, UnixClock now_s,
                                    const std::optional<DatabaseProperties>& properties)
     : database_(database),
       read_definition_(read_definition),
+      now_s_(std::move(now_s)),
       design_functions_(database),
       feed_indexes_(database, tasks, feed_index_kinds()),
       indexes_(database, tasks, policy_of(properties.value_or(DatabaseProperties{}))) {
@@ -123,9 +125,10 @@ DatabaseServices::~DatabaseServices() {
   shut_down();
 }
 
-partitioning::ExtensionFactory DatabaseServices::factory(ActiveTasks* tasks, DefinitionReader read_definition) {
+partitioning::ExtensionFactory DatabaseServices::factory(ActiveTasks* tasks, DefinitionReader read_definition,
+                                                         UnixClock now_s) {
   return [=](partitioning::Database& database) -> std::unique_ptr<partitioning::DatabaseExtension> {
-    return std::make_unique<DatabaseServices>(database, tasks, read_definition);
+    return std::make_unique<DatabaseServices>(database, tasks, read_definition, now_s);
   };
 }
 
@@ -165,7 +168,7 @@ void DatabaseServices::apply(const DatabaseProperties& properties) {
   if (properties.all_versions_s > 0 && !retention_) retention_ = std::make_unique<VersionRetention>(database_);
   if (retention_) retention_->set_seconds(properties.all_versions_s);
   if (properties.tombstone_retention_s > 0 && !tombstones_) {
-    tombstones_ = std::make_unique<TombstoneRetention>(database_, [this] { return followed_through(); });
+    tombstones_ = std::make_unique<TombstoneRetention>(database_, [this] { return followed_through(); }, now_s_);
     told_of_commits_.store(tombstones_.get(), std::memory_order_release);
   }
   if (tombstones_) tombstones_->set_seconds(properties.tombstone_retention_s);

@@ -4,12 +4,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "base/task.h"
+#include "base/unix_time.h"
 #include "partitioning/engine.h"
 #include "query/database/database_properties.h"
 #include "query/database/expiry.h"
@@ -28,11 +30,16 @@ namespace octavo::query {
 /// Created by the engine through factory(). Thread-safe.
 class DatabaseServices final : public partitioning::DatabaseExtension {
  public:
-  DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition);
+  /// The clock by which tombstones are old. Tests pass another one than the system's.
+  using UnixClock = std::function<std::int64_t()>;
+
+  DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition,
+                   UnixClock now_s = unix_now_s);
   ~DatabaseServices() override;
 
   /// For Engine::open. `tasks` may be null; it must outlive the engine.
-  static partitioning::ExtensionFactory factory(ActiveTasks* tasks, DefinitionReader read_definition);
+  static partitioning::ExtensionFactory factory(ActiveTasks* tasks, DefinitionReader read_definition,
+                                                UnixClock now_s = unix_now_s);
 
   partitioning::Database& database() { return database_; }
   MangoIndexes& indexes() { return indexes_; }
@@ -65,13 +72,14 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
  private:
   /// `properties`: read before; nullopt: the definition is damaged.
   DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition,
-                   const std::optional<DatabaseProperties>& properties);
+                   UnixClock now_s, const std::optional<DatabaseProperties>& properties);
   void apply_properties();
   void apply(const DatabaseProperties& properties);
   storage::Sequence followed_through();
 
   partitioning::Database& database_;
   const DefinitionReader read_definition_;
+  const UnixClock now_s_;
   DesignFunctions design_functions_;
   FeedIndexes feed_indexes_;
   MangoIndexes indexes_;

@@ -7,7 +7,6 @@
 #include <spdlog/spdlog.h>
 
 #include "base/jobs/background_jobs.h"
-#include "base/unix_time.h"
 #include "partitioning/engine.h"
 #include "partitioning/keys/partition_key.h"
 #include "storage/partition/old_tombstones.h"
@@ -33,9 +32,11 @@ milliseconds look_pause(std::int64_t pause_s, milliseconds at_most) {
 }  // namespace
 
 TombstoneRetention::TombstoneRetention(partitioning::Database& database,
-                                       std::function<storage::Sequence()> followed_through)
+                                       std::function<storage::Sequence()> followed_through,
+                                       std::function<std::int64_t()> now_s)
     : database_(database),
       followed_through_(std::move(followed_through)),
+      now_s_(std::move(now_s)),
       pace_(std::make_shared<PartitionPace>()),
       dropping_(database.engine().workers().pool(), [this] { return drop(); }) {}
 
@@ -79,7 +80,7 @@ Expected<std::optional<milliseconds>> TombstoneRetention::drop(std::size_t parti
                                                                storage::Sequence through) {
   storage::Sequence& walked = walked_[partition_id];
   OldTombstones found;
-  const std::int64_t now_s = unix_now_s();
+  const std::int64_t now_s = now_s_();
   {
     OCTAVO_TRY(const storage::Snapshot snapshot, database_.snapshot(partition_id));
     OCTAVO_TRY(const storage::PartitionCounters counters, snapshot.counters());

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/jobs/repeated_job.h"
+#include "base/unix_time.h"
 #include "partitioning/database.h"
 #include "query/database/partition_pace.h"
 
@@ -24,7 +25,9 @@ class TombstoneRetention {
  public:
   /// `followed_through`: how far the indexes have read the feed that make progress. Later tombstones are kept for them,
   /// so that they need not look at all that they contain. Called by the job, each second as long as that keeps some.
-  TombstoneRetention(partitioning::Database& database, std::function<storage::Sequence()> followed_through);
+  /// `now_s`: the clock that stamps documents, or another one in tests.
+  TombstoneRetention(partitioning::Database& database, std::function<storage::Sequence()> followed_through,
+                     std::function<std::int64_t()> now_s = unix_now_s);
 
   /// 0: tombstones are kept for ever, from now on.
   void set_seconds(std::int64_t retention_s);
@@ -43,6 +46,7 @@ class TombstoneRetention {
 
   partitioning::Database& database_;
   const std::function<storage::Sequence()> followed_through_;
+  const std::function<std::int64_t()> now_s_;
   std::atomic<std::int64_t> seconds_{0};
   std::atomic<bool> idle_{false};                    ///< a commit must start the job
   std::map<std::size_t, storage::Sequence> walked_;  ///< feeds without tombstones up to here; used by the job only

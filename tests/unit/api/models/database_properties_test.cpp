@@ -1,13 +1,19 @@
 // Both APIs write the properties of a database in formats of their own; the layers below see one record.
 #include "api/models/database_properties.h"
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include <catch2/catch.hpp>
 
+#include "base/unix_time.h"
 #include "query/database/database_services.h"
 #include "support/cosmos_api_fixture.h"
+#include "support/eventually.h"
+#include "support/patience.h"
 #include "unit/api/couch/couch_api_fixture.h"
 
 using namespace octavo;
@@ -22,7 +28,10 @@ struct BothApis {
     settings.cosmos_key = crypto::base64_encode("of a test");
     return settings;
   }
-  CouchApiFixture couch{settings(), {.extensions = query::DatabaseServices::factory(nullptr, api::read_definition)}};
+  std::atomic<std::int64_t> ahead_s{0};  ///< of the clock by which tombstones are old
+  CouchApiFixture couch{settings(),
+                        {.extensions = query::DatabaseServices::factory(nullptr, api::read_definition,
+                                                                        [this] { return unix_now_s() + ahead_s; })}};
   std::unique_ptr<CosmosApiFixture> cosmos_api = std::make_unique<CosmosApiFixture>(couch.engine(), couch.settings());
 
   CosmosApiFixture& cosmos() { return *cosmos_api; }
@@ -97,6 +106,46 @@ TEST_CASE("a container has the properties that its definition sets, also after a
   check();
   apis.restart();
   check();
+}
+
+TEST_CASE("a container drops tombstones after an hour, and refuses a feed that goes on before them") {
+  BothApis apis;
+  REQUIRE(apis.cosmos().post("/dbs", R"({"id":"mall"})").status == 201);
+  REQUIRE(apis.cosmos().post("/dbs/mall/colls", R"({"id":"items","partitionKey":{"paths":["/pk"]}})").status == 201);
+  const auto key = octavo::tests::Headers{{"x-ms-documentdb-partitionkey", R"(["k"])"}};
+  for (const std::string id : {"a", "b"}) {
+    REQUIRE(apis.cosmos().post("/dbs/mall/colls/items/docs", R"({"id":")" + id + R"(","pk":"k"})", key).status == 201);
+  }
+  const auto feed = [&apis](const std::string& etag) {
+    return apis.cosmos().get("/dbs/mall/colls/items/docs", {{"A-IM", "Incremental Feed"}, {"If-None-Match", etag}});
+  };
+  const std::string etag = feed("").header("ETag").value();
+  const std::string changes = "/mall%2Fitems/_changes";
+  const std::string since(apis.couch.get(changes).json().at("last_seq").as_string());
+  REQUIRE(apis.cosmos().send("DELETE", "/dbs/mall/colls/items/docs/a", "", key).status == 204);
+  REQUIRE(apis.couch.get(changes + "?since=" + since).json().at("results").as_array().size() == 1);
+  const auto database = apis.couch.engine().find_database("mall/items");
+  REQUIRE(database->statistics().value().deleted_count == 1);
+
+  apis.ahead_s = 3'700;
+  // A retention that has changed is applied at once: it is now 61 minutes.
+  REQUIRE(apis.cosmos()
+              .put("/dbs/mall/colls/items",
+                   R"({"id":"items","partitionKey":{"paths":["/pk"]},"changeFeedPolicy":{"retentionDuration":61}})")
+              .status == 200);
+  REQUIRE(octavo::tests::eventually([&] { return database->statistics().value().deleted_count == 0; },
+                                    octavo::tests::patiently(std::chrono::seconds{20})));
+
+  const auto refused = apis.couch.get(changes + "?since=" + since);
+  CHECK(refused.status == 400);
+  CHECK(refused.json().at("error") == "tombstones_gone");
+  CHECK(apis.couch.get(changes).json().at("results").as_array().size() == 1);
+  // The latest versions tell no deletions: a reader of them misses nothing.
+  REQUIRE(apis.cosmos().post("/dbs/mall/colls/items/docs", R"({"id":"c","pk":"k"})", key).status == 201);
+  const auto next = feed(etag);
+  CHECK(next.status == 200);
+  REQUIRE(next.json().at("Documents").as_array().size() == 1);
+  CHECK(next.json().at("Documents").as_array()[0].at("id") == "c");
 }
 
 TEST_CASE("containers without throughput share their database's") {
