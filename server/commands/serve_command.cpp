@@ -94,7 +94,7 @@ config::Settings fitted_to_system(const config::Settings& wanted) {
   return settings;
 }
 
-// A variable that somebody forgot is stronger than the file that somebody edits.
+// A forgotten variable is stronger than the file that is edited.
 void log_replaced_sources(const config::Settings& settings) {
   for (const auto& [name, source] : settings.sources.by_name) {
     if (source.find(config::instead_of) != std::string::npos) spdlog::info("{} is given by {}", name, source);

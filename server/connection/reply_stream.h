@@ -53,7 +53,7 @@ class ReplyStream final : public api::BodySink {
   bool finish(bool produced);
 
   Framing framing() const { return framing_; }
-  /// Of the body, without framing.
+  /// The bytes of the body, without framing.
   std::uint64_t bytes() const { return bytes_; }
   /// The client sends no more.
   bool peer_finished() const { return peer_finished_; }

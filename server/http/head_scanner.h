@@ -18,7 +18,7 @@ class HeadScanner {
   /// Looks at what has arrived since the last call, and drops empty lines before the head. A head may have up to
   /// `head_bytes_max` bytes. `refused`: refusal() tells why the input cannot become a request.
   Result scan(ReadBuffer& in, std::size_t head_bytes_max);
-  /// Of the complete head at the start of the buffer; 0: not complete.
+  /// The size of the complete head at the start of the buffer; 0: it is not complete.
   std::size_t head_bytes() const { return head_bytes_; }
   const Refusal& refusal() const { return refusal_; }
   /// The request has been removed from the buffer.

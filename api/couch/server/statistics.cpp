@@ -149,7 +149,7 @@ void append_metric(std::string& out, const std::string& path, const json::object
   out += fmt::format("couchdb_{} {}\n", name, leaf.at("value").to_number<std::uint64_t>());
 }
 
-// As CouchDB converts its statistics: the path becomes the name; some groups become labels.
+// Converts the statistics as CouchDB does: the path becomes the name; some groups become labels.
 void append_metrics(std::string& out, const std::string& prefix, const json::object& group) {
   for (const auto& [key, value] : group) {
     const std::string name(key);
