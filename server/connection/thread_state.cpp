@@ -9,6 +9,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "base/encoding.h"
 #include "base/memory_retry.h"
 #include "config/version.h"
 #include "server/connection/connection.h"
@@ -151,7 +152,7 @@ std::string ThreadState::next_request_id() {
   bits ^= bits >> 31;
   std::string id(10, '0');
   for (char& digit : id) {
-    digit = "0123456789abcdef"[bits & 15];
+    digit = crypto::hex_digits[bits & 15];
     bits >>= 4;
   }
   return id;
