@@ -110,7 +110,7 @@ Expected<void> StoreCompaction::begin() {
   const auto turn = store_.take_turn();
   // An earlier replacement first: two of them could not be told apart.
   OCTAVO_TRY_VOID(store_.sync_replacement());
-  // Nobody else may do it until the end: there may be no more writes.
+  // No other part of the program may do it until the end: there may be no more writes.
   if (store_.unsettled_.load(std::memory_order_acquire)) OCTAVO_TRY_VOID(store_.settle());
   OCTAVO_TRY_VOID(store_.create_missing_trees());
   store_.row_log_ = log_.get();

@@ -108,7 +108,7 @@ TEST_CASE("a container has the properties that its definition sets, also after a
   check();
 }
 
-TEST_CASE("a container drops tombstones after an hour, and refuses a feed that goes on before them") {
+TEST_CASE("a container drops tombstones after an hour, and refuses a feed that continues before them") {
   BothApis apis;
   REQUIRE(apis.cosmos().post("/dbs", R"({"id":"mall"})").status == 201);
   REQUIRE(apis.cosmos().post("/dbs/mall/colls", R"({"id":"items","partitionKey":{"paths":["/pk"]}})").status == 201);
