@@ -1,50 +1,15 @@
 // The disk full, failing, or out of reach, under the real server: writes say so, reads continue, and nothing needs a
 // restart. Files fail by the file layer of tests/crash, which the sanitizers do not allow.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { assertDiskFull, checkFiles, env, layer, onSmallDisk, startFailing, uncompressed, until } from '../failing_disk.mjs';
 import { binary, docIds, expectStatus, ids, Server, sleep } from '../harness.mjs';
-
-const layerFile = path.join(process.env.OCTAVO_SOURCE_DIR ?? '../..', 'tests/crash/file_layer.mjs');
-const layer = process.env.FILE_LAYER_LIBRARY ? await import(layerFile) : undefined;
-
-/// The tests' own OCTAVO_… variables would be settings of the server.
-const env = { PATH: process.env.PATH, TMPDIR: os.tmpdir() };
-
-/// Documents of equal characters then take the space that their size says.
-const uncompressed = ['--storage-compression', 'none'];
-
-/// `octavo check` finds nothing wrong: otherwise its exit status is 1, and this throws.
-const checkFiles = (dataDir) => execFileSync(binary, ['check', '--data-dir', dataDir], { encoding: 'utf8', env });
-
-/// A server whose files can be made to fail: `server.faults([...rules])`.
-async function startFailing(options = {}) {
-  const dataDir = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-full-')));
-  const control = `${dataDir}.faults`;
-  const server = await Server.start({ ...options, dataDir, env: { ...options.env, ...layer.preload({ root: dataDir, faults: control }) } });
-  server.faults = (rules) => layer.setFaults(control, rules);
-  server.fired = () => layer.firedFaults(control).length;
-  server.end = async () => {
-    server.faults([]);
-    await server.stop();
-    checkFiles(dataDir);
-    fs.rmSync(dataDir, { recursive: true, force: true });
-    for (const suffix of ['', '.fired']) fs.rmSync(control + suffix, { force: true });
-  };
-  return server;
-}
-
-function assertDiskFull(reply) {
-  assert.equal(reply.status, 507, reply.text);
-  assert.equal(reply.body.error, 'insufficient_storage');
-  assert.match(reply.body.reason, /disk is full/i);
-  assert.match(reply.body.reason, /free some space/i);
-}
 
 /// Writers that run until told to stop; every reply is kept by document.
 function load(server, count) {
@@ -61,13 +26,6 @@ function load(server, count) {
   };
   state.done = Promise.all(Array.from({ length: count }, (_, w) => writer(w)));
   return state;
-}
-
-async function until(what, condition, ms = 10_000) {
-  for (const deadline = Date.now() + ms; Date.now() < deadline; await sleep(20)) {
-    if (await condition()) return;
-  }
-  assert.fail(`not within ${ms} ms: ${what}`);
 }
 
 describe('a full disk', { skip: !layer }, () => {
@@ -238,21 +196,6 @@ describe('a limit of the size of files', () => {
     await server.stop();
   });
 });
-
-/// A command that gives the server a disk of its own, of `mebibytes`, on `folder`; undefined where that is not allowed.
-function onSmallDisk(folder, mebibytes) {
-  const script = `mount -t tmpfs -o size=${mebibytes}m,mode=700 tmpfs "${folder}" && exec "$@"`;
-  for (const unshare of [['unshare', '--mount'], ['unshare', '--user', '--map-root-user', '--mount']]) {
-    const command = [...unshare, 'sh', '-c', script, 'sh'];
-    try {
-      execFileSync(command[0], [...command.slice(1), 'true'], { stdio: 'ignore' });
-      return command;
-    } catch {
-      // the next one
-    }
-  }
-  return undefined;
-}
 
 describe('a disk that is really full', () => {
   test('databases can be closed to users and deleted, which makes room', async (t) => {
