@@ -40,6 +40,11 @@ class FaultPlan final : public storage::FaultInjector {
     const std::lock_guard lock(mutex_);
     armed_ = false;
   }
+  /// Whether calls may still fail.
+  bool is_armed() const {
+    const std::lock_guard lock(mutex_);
+    return armed_;
+  }
   /// How many calls failed since plan().
   std::size_t fired() const {
     const std::lock_guard lock(mutex_);

@@ -85,6 +85,21 @@ class FaultyShop {
     return text(created.json(), "rev");
   }
 
+  /// Asks for a compaction, and waits for its end. While nothing fails, it must succeed.
+  Received compact(std::string_view target) {
+    const storage::CompactionQueue& compactions = couch_.engine().compactions();
+    const auto wait = [&] {
+      while (compactions.totals().waiting > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    wait();  // for one whose request was answered with an error
+    const std::uint64_t failed_before = compactions.totals().failed;
+    const Received answer = couch_.post(target, "{}");
+    wait();
+    const bool is_disturbed = faults_.is_armed() || couch_.before_run;
+    if (!is_disturbed) CHECK(compactions.totals().failed == failed_before);
+    return answer;
+  }
+
   /// Reads of all kinds answer.
   void check_reads() {
     CHECK(couch_.get("/shop/p0:d0").status == 200);
@@ -199,6 +214,13 @@ inline std::vector<ShopRequest> shop_functions() {
       {"GET a view", after_a_write("_view/v?reduce=false"), {200}, {}},
       {"GET a reduced view", after_a_write("_view/v?group=true"), {200}, {}},
       {"GET a search", after_a_write("_search/all?q=n:1"), {200}, {}},
+      {"POST _compact of a design document",
+       [](FaultyShop& shop, N n) {
+         shop.revision_of("p0:followed" + n);
+         return [&shop] { return shop.compact("/shop/_compact/functions"); };
+       },
+       {202},
+       {}},
       {"PUT a design document with functions, and ask it",
        [](FaultyShop& shop, N n) {
          return [&shop, n] {
@@ -303,6 +325,15 @@ inline std::vector<ShopRequest> shop_writes() {
          };
        },
        {200, 201},
+       {}},
+      {"POST _compact",
+       [](FaultyShop& shop, N n) {
+         const std::string id = "p1:compacted" + n;
+         const std::string revision = shop.revision_of(id);
+         REQUIRE(shop.couch().put("/shop/" + id, R"({"n":2,"_rev":")" + revision + "\"}").status == 201);
+         return [&shop] { return shop.compact("/shop/_compact"); };
+       },
+       {202},
        {}},
       {"PUT _security",
        [](FaultyShop& shop, N n) {
