@@ -114,6 +114,7 @@ bool BackgroundMerges::try_merge(const Lucene::IndexWriterPtr& writer) {
     const Lucene::OneMergePtr next = writer->getNextMerge();
     if (!next) return false;
     writer->merge(next);
+    merged_.fetch_add(1, std::memory_order_relaxed);
     return true;
   } catch (const Lucene::LuceneException& error) {
     // Lucene++ converts std::bad_alloc to an exception without a message, and refuses to write from then on.

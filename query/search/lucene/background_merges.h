@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <lucene++/LuceneHeaders.h>
 #include <lucene++/MergeScheduler.h>
 #include <mutex>
@@ -24,6 +25,8 @@ class BackgroundMerges : public Lucene::MergeScheduler {
   void give_up();
   /// No merge runs or waits.
   bool idle();
+  /// How many merges have ended well.
+  std::uint64_t merged() const { return merged_.load(std::memory_order_relaxed); }
   /// A merge ended with an exception unknown to Lucene++. Its writer can no longer write, and closing it would wait for
   /// that merge forever: the writer must be dropped.
   bool failed_for_good() const { return failed_for_good_.load(std::memory_order_relaxed); }
@@ -38,6 +41,7 @@ class BackgroundMerges : public Lucene::MergeScheduler {
   bool again_ = false;
   std::atomic<bool> closed_ = false;
   std::atomic<bool> failed_for_good_{false};
+  std::atomic<std::uint64_t> merged_{0};
   std::thread thread_;
 };
 

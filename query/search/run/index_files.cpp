@@ -194,6 +194,7 @@ void IndexFiles::open_writer() {
   if (writer_) return;
   open_directory();
   merges_ = Lucene::newLucene<BackgroundMerges>();
+  committed_merges_ = 0;
   const bool exists = Lucene::IndexReader::indexExists(directory_);
   writer_ = Lucene::newLucene<Lucene::IndexWriter>(
       directory_, Lucene::newLucene<Lucene::StandardAnalyzer>(Lucene::LuceneVersion::LUCENE_30), !exists,
@@ -269,11 +270,13 @@ Expected<void> IndexFiles::apply(FunctionRef<bool(Change&)> next, const Batch& b
 }
 
 void IndexFiles::commit() {
+  const std::uint64_t merges = merges_->merged();
   writer_->commit(make_commit_data({{"checkpoint", std::to_string(pending_.checkpoint)},
                                     {"purges", std::to_string(pending_.purge_count)},
                                     {"ordinal", std::to_string(pending_.next_ordinal)},
                                     {"scored", builder_.scored_fields()}}));
   uncommitted_changes_ = 0;
+  committed_merges_ = merges;
   committed_at_ = Clock::now();
   committed_checkpoint_.store(pending_.checkpoint, std::memory_order_release);
   // Lucene makes no commit if the only changes were removals of documents that are not in the index.

@@ -95,7 +95,8 @@ class IndexFiles {
   /// Merges the segments that contain deleted documents, in the background, and removes the old segments. See
   /// FeedIndex::compact.
   Expected<void> compact(const std::function<bool()>& stopped);
-  /// Implements FeedIndex::density by the share of documents that are deleted.
+  /// Implements FeedIndex::density by the share of documents that are deleted. Commits before, if there is something to
+  /// commit: deletions in memory do not count, and the files of merged segments stay until then.
   std::optional<storage::Density> density();
   /// Commits and closes the files, unless they are being read or written. True: they were open and are closed now.
   bool close_if_idle();
@@ -137,6 +138,7 @@ class IndexFiles {
   boost::shared_ptr<BackgroundMerges> merges_;  ///< of writer_, also if that could not be opened
   IndexState pending_;
   std::size_t uncommitted_changes_ = 0;
+  std::uint64_t committed_merges_ = 0;  ///< how many merges of merges_ the last commit includes
   std::chrono::steady_clock::time_point committed_at_{};
   storage::Sequence noted_checkpoint_ = 0;   ///< on disk, in Lucene's commit or in the note
   storage::Sequence lucene_checkpoint_ = 0;  ///< in Lucene's last commit

@@ -62,16 +62,18 @@ std::optional<storage::Density> IndexFiles::density() {
   const std::unique_lock lock(write_mutex_, std::try_to_lock);
   if (!lock.owns_lock() || !writer_ || merges_->failed_for_good()) return std::nullopt;
   storage::Density density;
-  density.file_bytes = bytes_on_disk();
-  density.dense_bytes = density.file_bytes;
   const auto counted = guard_lucene(last_error_, [&]() -> Expected<void> {
+    if (uncommitted_changes_ > 0 || committed_merges_ != merges_->merged()) commit();
+    density.file_bytes = bytes_on_disk();
+    density.dense_bytes = density.file_bytes;
     const int all = writer_->maxDoc();
     const int live = std::clamp(writer_->numDocs(), 0, all);
     if (all > 0) density.dense_bytes = density.file_bytes / static_cast<unsigned>(all) * static_cast<unsigned>(live);
     return {};
   });
-  if (!counted) return std::nullopt;
-  return density;
+  if (counted) return density;
+  give_up(counted.error());
+  return std::nullopt;
 }
 
 }  // namespace octavo::query::search

@@ -78,6 +78,19 @@ TEST_CASE("a compaction removes what deleted documents have left in the files") 
   CHECK(shop.run(shop.request("red")).total_rows == 21);
 }
 
+TEST_CASE("the density of an index counts deletions that were not committed yet") {
+  Fixture shop;
+  for (int i = 0; i < 300; ++i) shop.put(fmt::format("d{}", i), {Fixture::text("default", fmt::format("red w{}", i))});
+  shop.apply();
+  shop.index->close_idle(UINT64_MAX);
+  for (int i = 0; i < 280; ++i) shop.remove(fmt::format("d{}", i));
+  shop.apply();
+  const auto density = shop.index->density();
+  REQUIRE(density);
+  CHECK(density->dense_bytes < density->file_bytes / 10);
+  CHECK(density->file_bytes == shop.index->file_bytes());
+}
+
 TEST_CASE("a damaged index is rebuilt") {
   Fixture shop;
   put_products(shop);
