@@ -1,5 +1,8 @@
 // Files that have become sparse are compacted without being asked, as the settings say, and readers notice nothing.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
 import { describe, test } from 'node:test';
 import { eventually, expectStatus, Server, sleep } from '../harness.mjs';
 
@@ -13,6 +16,12 @@ const infoOf = async (server, db) => expectStatus(await server.get(`/${db}`), 20
 const metric = async (server, name) => {
   const { text } = await server.get('/_node/_local/_prometheus');
   return Number(text.match(new RegExp(`^${name} (\\S+)$`, 'm'))?.[1]);
+};
+
+/// 0 for a folder, and for a file that was removed meanwhile.
+const bytesOfFile = (file) => {
+  const found = fs.statSync(file, { throwIfNoEntry: false });
+  return found?.isFile() ? found.size : 0;
 };
 
 /// Inserts documents of 1 KB, far more than 16 MiB, and deletes nearly all.
@@ -75,6 +84,48 @@ describe('automatic compaction', () => {
     assert.equal(await metric(server, 'octavo_compactions_total'), 0);
   });
 
+  test('views, search indexes and global indexes are compacted like databases', async (t) => {
+    const server = await Server.startFor(t, { admin: true });
+    await set(server, 'compaction', 'manual');
+    const db = await server.database();
+    const design = {
+      views: { texts: { map: 'function (doc) { emit(doc._id, doc.text); }' } },
+      indexes: { texts: { analyzer: 'keyword', index: 'function (doc) { index("n", doc.n); index("text", doc.text, { store: true }); }' } },
+    };
+    expectStatus(await server.put(`/${db}/_design/d`, design), 201);
+    expectStatus(await server.post(`/${db}/_index`, { index: { fields: ['text'] }, ddoc: 'g', name: 'g' }), 200);
+    const databases = path.join(server.dataDir, 'databases');
+    const bytesOf = (kind) => fs.readdirSync(databases, { recursive: true })
+      .filter((name) => name.includes(`/${kind}-`)).reduce((sum, name) => sum + bytesOfFile(path.join(databases, name)), 0);
+    const documents = 10_000;
+    const current = async (count) => {
+      assert.equal(expectStatus(await server.get(`/${db}/_design/d/_view/texts?limit=0`), 200).total_rows, count);
+      assert.equal(expectStatus(await server.get(`/${db}/_design/d/_search/texts?q=*:*&limit=1`), 200).total_rows, count);
+      const query = { selector: { text: { $gt: '' } }, fields: ['text'], use_index: ['g', 'g'], limit: documents };
+      assert.equal(expectStatus(await server.post(`/${db}/_find`, query), 200).docs.length, count);
+    };
+    // Random digits take half their length where texts are compressed.
+    const gone = [];
+    for (let first = 0; first < documents; first += 1_000) {
+      const docs = Array.from({ length: 1_000 }, (_, n) => ({ _id: `d${first + n}`, n: first + n, text: randomBytes(2_400).toString('hex') }));
+      const revs = await server.fill(db, docs);
+      gone.push(docs.map(({ _id }, i) => ({ _id, _rev: revs[i], _deleted: true })).filter((_, n) => n % LEFT > 0));
+    }
+    await current(documents);
+    for (const docs of gone) await server.fill(db, docs);
+    await current(documents / LEFT);
+    const before = { view: bytesOf('view'), search: bytesOf('search'), index: bytesOf('index') };
+    for (const [kind, bytes] of Object.entries(before)) assert.ok(bytes > 16 * 1024 * 1024, `${kind}: ${bytes} bytes`);
+
+    await set(server, 'compaction_share', 30);
+    await set(server, 'compaction', 'automatic');
+    for (const [kind, bytes] of Object.entries(before)) {
+      await eventually(() => bytesOf(kind) < bytes / 2, 60_000);
+    }
+    await current(documents / LEFT);
+    assert.equal(await metric(server, 'octavo_compactions_failed_total'), 0);
+  });
+
   test('a compaction takes as long as its rate says', async (t) => {
     const server = await Server.startFor(t, { admin: true, config: '[storage]\ncompaction = "manual"\n' });
     const db = await server.database();
@@ -88,6 +139,16 @@ describe('automatic compaction', () => {
 });
 
 describe('sizes', () => {
+  test('of a database: external is the length of its documents', async (t) => {
+    const server = await Server.startFor(t);
+    const db = await server.database();
+    const docs = Array.from({ length: 1_000 }, (_, n) => ({ _id: `d${n}`, n, text: 'x'.repeat(n * 3) }));
+    await server.fill(db, docs);
+    const length = docs.reduce((sum, doc) => sum + JSON.stringify(doc).length, 0);
+    const { sizes } = await infoOf(server, db);
+    assert.ok(Math.abs(sizes.external - length) < length / 50, `${sizes.external}, the documents have ${length} bytes`);
+  });
+
   test('of a view: external is the length of its rows, and the file follows a compaction', async (t) => {
     const server = await Server.startFor(t);
     const db = await server.database();
