@@ -12,4 +12,6 @@ suite=$2
 export OCTAVO_SOURCE_DIR="${source_dir%/tests/integration}"
 cd "$work_dir"
 # In the folder of its subject.
-exec node --test --test-reporter=spec "$(cd "$source_dir" && find . -name "$suite.test.mjs")"
+file=$(cd "$source_dir" && find . -name "$suite.test.mjs")
+[ -n "$file" ] || { echo "no suite is named $suite" >&2; exit 2; }
+exec node --test --test-reporter=spec "$file"
