@@ -65,7 +65,7 @@ complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-logical-pa
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-physical-partition-bytes-max -x -d 'A physical partition that has become larger is split in two, online (50GiB)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-split-source-kept -x -d 'How long the files of a physical partition stay after it was split in two (1m)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-revs-limit -x -d 'Revisions remembered per document in a new database (1000)'
-complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-replaced-kept -x -d 'Replaced revisions can be read by `?rev=` so long, or until a compaction; 0: they are not kept (24h)'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-replaced-kept -x -d 'How long replaced revisions can be read by `?rev=`, unless a compaction comes first; 0: they are not kept (24h)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-replaced-share-max -x -d 'Percent of the bytes of a partition'\''s documents that replaced revisions may take; 1 MiB is always kept (20)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-documents-per-bulk-max -x -d 'Documents in one bulk request, or revisions in one `_revs_diff`; beyond: 413 (100000)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l database-enforce-throughput -d 'Answer 429 to requests beyond the throughput (RU/s) of a database or container (true)'

@@ -79,7 +79,7 @@ _octavo() {
             '*--database-physical-partition-bytes-max[A physical partition that has become larger is split in two, online (50GiB)]:value:' \
             '*--database-split-source-kept[How long the files of a physical partition stay after it was split in two (1m)]:value:' \
             '*--database-revs-limit[Revisions remembered per document in a new database (1000)]:value:' \
-            '*--database-replaced-kept[Replaced revisions can be read by `?rev=` so long, or until a compaction; 0\: they are not kept (24h)]:value:' \
+            '*--database-replaced-kept[How long replaced revisions can be read by `?rev=`, unless a compaction comes first; 0\: they are not kept (24h)]:value:' \
             '*--database-replaced-share-max[Percent of the bytes of a partition'\''s documents that replaced revisions may take; 1 MiB is always kept (20)]:value:' \
             '*--database-documents-per-bulk-max[Documents in one bulk request, or revisions in one `_revs_diff`; beyond\: 413 (100000)]:value:' \
             '--database-enforce-throughput[Answer 429 to requests beyond the throughput (RU/s) of a database or container (true)]' \
