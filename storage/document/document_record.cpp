@@ -78,7 +78,8 @@ void encode_document(std::string& out, const DocumentRecord& document) {
   writer.varint(static_cast<std::uint64_t>(document.modified_s) & modified_s_max);
   write_revision(writer, document.revision, form);
   if (!document.ancestry.empty()) writer.sized_bytes(document.ancestry);
-  if (document.body.bytes() != "{}") writer.bytes(document.body.bytes());
+  // A damaged packed body can have the same bytes.
+  if (document.body.is_packed() || document.body.bytes() != "{}") writer.bytes(document.body.bytes());
 }
 
 Expected<DocumentRecord> decode_document(std::string_view id, std::string_view record) {
