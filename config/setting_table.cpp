@@ -227,8 +227,9 @@ std::vector<Setting> make_table() {
           "until then they take their disk space a second time"),
       live(number("database", "revs_limit", &Draft::revs_limit, {1, 1'000'000},
                   "Revisions remembered per document in a new database")),
-      live(duration("database", "replaced_kept", &Draft::replaced_kept_s, between(0s, 365 * 24h),
-                    "How long replaced revisions can be read by `?rev=`, unless a compaction comes first; 0: they are not kept")),
+      live(duration(
+          "database", "replaced_kept", &Draft::replaced_kept_s, between(0s, 365 * 24h),
+          "How long replaced revisions can be read by `?rev=`, unless a compaction comes first; 0: they are not kept")),
       live(number(
           "database", "replaced_share_max", &Draft::replaced_share_max, {0, 100},
           "Percent of the bytes of a partition's documents that replaced revisions may take; 1 MiB is always kept")),
