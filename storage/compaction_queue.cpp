@@ -29,20 +29,27 @@ Expected<void> CompactionQueue::add(std::vector<Target> targets) {
   if (entries_.size() + targets.size() > waiting_max) {
     return fail(ErrorCode::overloaded, "Too many compactions are waiting; try again later.");
   }
+  std::vector<std::shared_ptr<Entry>> added;
+  added.reserve(targets.size());
+  const auto is_known = [&](const void* subject) {
+    const auto is_of_it = [&](const auto& entry) { return entry->target.subject() == subject; };
+    return std::ranges::any_of(entries_, is_of_it) || std::ranges::any_of(added, is_of_it);
+  };
   for (Target& target : targets) {
     OCTAVO_ASSERT(target.owner != nullptr && target.subject() != nullptr && target.is_gone);
     OCTAVO_ASSERT(target.store != nullptr || (target.files.compact && target.files.file_bytes && target.files.density));
-    const bool is_known =
-        std::ranges::any_of(entries_, [&](const auto& entry) { return entry->target.subject() == target.subject(); });
     // An owner is gone before forget() is called for it, so that no entry is added after that.
-    if (is_known || target.is_gone()) continue;
+    if (is_known(target.subject()) || target.is_gone()) continue;
     auto entry = std::make_shared<Entry>();
-    entry->number = ++last_number_;
+    entry->number = last_number_ + added.size() + 1;
     entry->target = std::move(target);
-    entries_.push_back(std::move(entry));
+    added.push_back(std::move(entry));
   }
-  if (entries_.empty()) return {};
+  if (added.empty()) return {};
   if (!thread_.joinable()) thread_ = std::jthread([this] { run(); });
+  // The thread is woken for all that were added: nothing is, if memory does not suffice for each of them.
+  entries_.insert(entries_.end(), added.begin(), added.end());
+  last_number_ += added.size();
   wake_.notify_one();
   return {};
 }

@@ -23,6 +23,7 @@
 #include "query/follow/parallel_work.h"
 #include "query/javascript/script.h"
 #include "query/json/parsed_document.h"
+#include "storage/compaction_queue.h"
 #include "storage/lmdb/store_preparation.h"
 #include "storage/partition/partition_transaction.h"
 #include "support/format_1.h"
@@ -166,6 +167,36 @@ TEST_CASE("the preparation of a compaction is told of each refusal of memory, an
   }
   CHECK_FALSE(has_thrown);
   CHECK(refusals > 10);
+}
+
+TEST_CASE("compactions that are queued without memory run all, or none of them") {
+  constexpr int target_count = 20;  // more than the queue holds without another allocation
+  const auto owner = std::make_shared<const int>(0);
+  std::atomic<int> ran{0};
+  storage::CompactionQueue queue;
+  const auto targets = [&] {
+    std::vector<storage::CompactionQueue::Target> made(target_count);
+    for (auto& target : made) {
+      target.owner = owner;
+      target.index = std::make_shared<const int>(0);
+      target.is_gone = [] { return false; };
+      target.files = {.compact = [&ran](const auto&) -> Expected<void> {
+                        ++ran;
+                        return {};
+                      },
+                      .file_bytes = [] { return std::uint64_t{0}; },
+                      .density = [] { return std::nullopt; }};
+    }
+    return made;
+  };
+  int queued = 0;
+  const auto allocations = at_each_allocation([&] {
+    auto made = targets();
+    if (queue.add(std::move(made))) queued += target_count;
+  });
+  wait_for([&] { return queue.totals().waiting == 0; });
+  CHECK(allocations > target_count);
+  CHECK(ran == queued);
 }
 
 TEST_CASE("a stored procedure cannot catch that the server is short of memory, be it twice") {
