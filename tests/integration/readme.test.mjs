@@ -1,21 +1,14 @@
 // Runs what the README and docs/api.md say: every command, and the feature table against the tests it names.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { cosmosRequest } from './cosmos_request.mjs';
-import { binary, expectStatus, patience, Server } from './harness.mjs';
+import { binary, expectStatus, Server } from './harness.mjs';
+import { blocks, checkCommands, checkProgram, readPage, root, run, runProgram } from './pages.mjs';
 
-const root = process.env.OCTAVO_SOURCE_DIR;
-const readme = fs.readFileSync(path.join(root, 'README.md'), 'utf8');
-const here = path.dirname(fileURLToPath(import.meta.url));  // the packages of the clients are found from here
-const run = promisify(execFile);
-
-const blocks = (text, language) => [...text.matchAll(new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``, 'g'))].map(([, block]) => block.trim());
+const readme = readPage('README.md');
 const sectionOf = (section) => readme.split(`\n## ${section}\n`)[1].split('\n## ')[0];
 
 /// The shell lines of one section.
@@ -73,12 +66,8 @@ describe('the README', () => {
   test('the program for the Azure Cosmos DB API works as written', async () => {
     const [program, ...others] = blocks(sectionOf('Azure Cosmos DB'), 'js');
     assert.deepEqual(others, []);
-    const endpoint = 'http://localhost:8081';
-    assert.ok(program.includes(endpoint));
-    const local = program.replace(endpoint, `http://127.0.0.1:${server.cosmosPort}`);
-    const source = `${local}\nconsole.log(JSON.stringify(resources));`;
-    const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', source], { cwd: here });
-    const items = JSON.parse(stdout);
+    assert.ok(program.includes('http://localhost:8081'));
+    const items = JSON.parse(await runProgram(`${program}\nconsole.log(JSON.stringify(resources));`, server));
     assert.deepEqual(items.map(({ id, customer, total }) => [id, customer, total]), [['1', 'ann', 12.5]]);
   });
 
@@ -129,40 +118,23 @@ describe('the README', () => {
   });
 });
 
-/// The commands in the shell blocks of a page, each with the comment beside it and below it.
-function commandsOf(page) {
-  const found = [];
-  for (const line of blocks(page, 'sh').join('\n').split('\n')) {
-    const [, code, comment] = line.match(/^(.*?)\s*(?:(?:^|\s)# (.*))?$/);
-    if (code === '') found.at(-1).comment += ` ${comment ?? ''}`;
-    else if (/^(\w+=|curl )/.test(code)) found.push({ code, comment: comment ?? '' });
-    else found.at(-1).code += `\n${code}`;
-  }
-  return found;
-}
+describe('pages', () => {
+  test('the commands of docs/api.md work as written, in their order', async (t) => {
+    const count = await checkCommands(readPage('docs/api.md'), await Server.startFor(t));
+    assert.ok(count > 40, `${count} commands`);
+  });
 
-/// A pattern for a reply as documentation shows it, with `…` for what is left out.
-const shown = (reply) => new RegExp(`^${reply.split('…').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('.*')}$`);
-
-describe('docs/api.md', () => {
-  test('its commands work as written, in their order', async (t) => {
-    const page = fs.readFileSync(path.join(root, 'docs/api.md'), 'utf8');
+  test('a result that a page shows wrongly is found', async (t) => {
     const server = await Server.startFor(t);
-    const all = commandsOf(page.replaceAll('http://127.0.0.1:5984', server.url));
-    // A feed that waits is left after some seconds, as by a reader.
-    const curl = `curl() { case "$*" in *feed=continuous*) set -- --max-time ${2 * patience} "$@" ;; esac; command curl -s -w '%{stderr}%{http_code}' "$@"; }`;
-    const separator = '\x1e';
-    const script = [curl, ...all.map(({ code }) => `${code}\nprintf '\\x1e'; printf '\\x1e' >&2`)].join('\n');
-    const { stdout, stderr } = await run('bash', ['-c', script], { env: { PATH: process.env.PATH } });
-    const [replies, statuses] = [stdout, stderr].map((text) => text.split(separator));
-    const results = all.map(({ code, comment }, index) => ({ code, comment, reply: replies[index].trim(), status: statuses[index] }));
-    const ran = results.filter(({ code }) => code.includes('curl '));
-    assert.ok(ran.length > 40, `${ran.length} commands`);
-    for (const { code, comment, reply, status } of ran) {
-      const failure = comment.match(/^([45]\d\d)\b/)?.[1];
-      assert.match(status, failure ? new RegExp(`^${failure}$`) : /^20[012]$/, `${code}: ${reply}`);
-      const [, example] = comment.match(/^ ?([{[].*)$/) ?? [];
-      if (example) assert.match(reply, shown(example), code);
-    }
+    const url = 'http://127.0.0.1:5984';
+    const commands = (...lines) => checkCommands(['```sh', ...lines, '```'].join('\n'), server);
+    assert.equal(await commands(`curl ${url}  # {"couchdb":"Welcome",…`, '#  "version":…}', `curl ${url}/no  # 404 {…}`), 2);
+    await assert.rejects(commands(`curl ${url}  # {"couchdb":"Goodbye",…}`), /Goodbye/);
+    await assert.rejects(commands(`curl ${url}/no`), /404/);
+    await assert.rejects(commands(`curl ${url}  # 404`), /200/);
+    const program = (...lines) => checkProgram(['```js', ...lines, '```'].join('\n'), server);
+    assert.equal(await program('console.log("one");', '// → o…e', 'console.log(2);  // → 2'), 2);
+    await assert.rejects(program('console.log(1);', '// → 2'), /1/);
+    await assert.rejects(program('console.log(1);', '// → 1', '// → 2'), /1 !== 2/);
   });
 });
