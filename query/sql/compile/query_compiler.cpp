@@ -56,6 +56,7 @@ Compiled<std::unique_ptr<Program>> Compiler::compile_program(const Query& query,
   program->grouped = !query.group_by.empty() || std::ranges::any_of(query.items, [](const SelectItem& item) {
     return contains_aggregate(*item.expression);
   });
+  program->is_merged_by_client = is_top && !program->grouped && is_merged_by_client(query);
   Scope scope;
   scope.outer = outer;
   OCTAVO_TRY_VOID(compile_sources(query, scope, *program, is_top));
@@ -70,7 +71,6 @@ Compiled<std::unique_ptr<Program>> Compiler::compile_program(const Query& query,
   OCTAVO_TRY_VOID(compile_items(query, scope, *program));
   OCTAVO_TRY_VOID(compile_order(query, scope, *program));
   OCTAVO_TRY_VOID(compile_counts(query, *program));
-  program->is_merged_by_client = is_top && !program->grouped && is_merged_by_client(query);
   return program;
 }
 
@@ -198,6 +198,10 @@ Compiled<void> Compiler::compile_items(const Query& query, Scope& scope, Program
     const Expression& expression = *query.items[i].expression;
     ProjectedItem item;
     OCTAVO_TRY(item.value, compile(expression, scope, program.grouped ? &grouping : nullptr));
+    // The result of a subquery has no `_rid`. Clients continue by that of the item which it comes from.
+    if (program.is_merged_by_client && program.reads_items && query.sources.front().subquery && names[i] == "_rid") {
+      item.value = std::make_unique<RootProperty>(root_name("_rid"));
+    }
     if (query.selection == Query::Selection::list) {
       item.name = names[i];
       append_json_string(item.key, item.name);

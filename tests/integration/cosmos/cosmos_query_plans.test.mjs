@@ -67,6 +67,20 @@ describe('queries by a plan', () => {
     }
   });
 
+  test('ORDER BY over a subquery continues among equal values where it stopped', async () => {
+    for (const ranges of [1, 4]) {
+      const container = await filled(ranges);
+      for (const from of ['(SELECT c.n, c.cat FROM c)', '(SELECT VALUE s FROM (SELECT c.n, c.cat FROM c) s)']) {
+        for (const maxItemCount of [1, 9]) {
+          const { rows } = await resumed(container, `SELECT * FROM ${from} s ORDER BY s.cat`, { ...planned, maxItemCount });
+          const what = `${from}, ${ranges} ranges by ${maxItemCount}`;
+          assert.equal(new Set(rows.map((row) => row.n)).size, 60, what);
+          assert.equal(rows.length, 60, what);
+        }
+      }
+    }
+  });
+
   test('ORDER BY loses no item where those that were read are deleted', async () => {
     const container = await filled(2);
     const { rows } = await resumed(container, 'SELECT c.id, c.pk FROM c ORDER BY c.cat', { ...planned, maxItemCount: 7 }, async (page) => {

@@ -201,6 +201,23 @@ TEST_CASE("combinations of one item stay together among equal rows") {
   for (const std::uint64_t items : {1, 5, 24}) CHECK(rows.read(query, items) == twice);
 }
 
+TEST_CASE("a result of a subquery has the number of its item, by which clients continue") {
+  MergedRows rows(4);
+  const auto numbers = [&](const std::string& from) {
+    std::vector<std::string> found;
+    const std::string asked =
+        rows.ask("SELECT s._rid, [{\"item\": s.a}] AS orderByItems, s AS payload FROM " + from + " ORDER BY s.a", {},
+                 rows.scope);
+    const json::value shown = json::parse(asked);
+    for (const auto& row : shown.as_array()) found.push_back(json::serialize(row.at("_rid")));
+    return found;
+  };
+  const auto expected = numbers("s");
+  CHECK(expected.size() == 4);
+  CHECK(numbers("(SELECT c.a FROM c) s") == expected);
+  CHECK(numbers("(SELECT VALUE t FROM (SELECT c.a FROM c) t) s") == expected);
+}
+
 TEST_CASE("DISTINCT for clients that merge tells payloads apart, not items") {
   MergedRows rows(60);
   const std::string rest =
