@@ -11,8 +11,8 @@
 #include "base/assert.h"
 #include "base/completion.h"
 #include "base/folder.h"
+#include "base/jobs/turns.h"
 #include "partitioning/engine.h"
-#include "partitioning/turns.h"
 
 namespace octavo::partitioning {
 using storage::PhysicalPartition;

@@ -22,10 +22,13 @@
 #include "storage/partition/physical_partition.h"
 #include "storage/partition/snapshot.h"
 
+namespace octavo {
+class Turns;
+}
+
 namespace octavo::partitioning {
 
 class Engine;
-class Turns;
 
 /// The data that the API that created a database keeps with it (storage::DatabaseRecord::definition), and that API's
 /// parsed form of it, which is made once.

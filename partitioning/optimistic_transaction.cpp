@@ -4,9 +4,9 @@
 #include <chrono>
 #include <utility>
 
+#include "base/jobs/turns.h"
 #include "base/unix_time.h"
 #include "partitioning/engine.h"
-#include "partitioning/turns.h"
 #include "storage/partition/unique_keys.h"
 
 namespace octavo::partitioning {

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/turns.h"
+#include "base/jobs/turns.h"
 #include "support/dropped_tombstones.h"
 #include "support/engine_fixture.h"
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/task.h"
 
-namespace octavo::partitioning {
+namespace octavo {
 
 /// Lets coroutines through one at a time per key, in the order in which they came. Without another holder there is no
 /// waiting. Thread-safe; each coroutine resumes on its own I/O thread.
@@ -45,4 +45,4 @@ class Turns : public std::enable_shared_from_this<Turns> {
   std::unordered_map<std::string, std::deque<Waiting>> lines_;  ///< queues of the keys that are taken
 };
 
-}  // namespace octavo::partitioning
+}  // namespace octavo

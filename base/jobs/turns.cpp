@@ -1,8 +1,8 @@
-#include "partitioning/turns.h"
+#include "base/jobs/turns.h"
 
 #include <optional>
 
-namespace octavo::partitioning {
+namespace octavo {
 
 Task<Expected<Turns::Turn>> Turns::take(std::string key) {
   {
@@ -46,4 +46,4 @@ void Turns::leave(const std::string& key) noexcept {
   (*next)(true);
 }
 
-}  // namespace octavo::partitioning
+}  // namespace octavo
