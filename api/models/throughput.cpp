@@ -1,5 +1,6 @@
 #include "api/models/throughput.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 
@@ -12,16 +13,40 @@ namespace {
 constexpr std::int64_t throughput_min = 400;  // this and the limits below: Azure Cosmos DB service limits
 constexpr std::int64_t throughput_max = 1'000'000;
 constexpr std::int64_t autoscale_min = 1'000;
+constexpr std::int64_t manual_step = 100;
+constexpr std::int64_t autoscale_step = 1'000;
+constexpr std::uint64_t bytes_per_unit = 1ULL << 30;  ///< stored, for each RU/s
+
+std::string valid_values(std::int64_t min, std::int64_t step) {
+  return "The offer should have valid throughput values between " + std::to_string(min) + " and " +
+         std::to_string(throughput_max) + " inclusive in increments of " + std::to_string(step) + ".";
+}
+
+std::uint32_t rounded_up(std::uint64_t value, std::uint64_t step, std::uint64_t min, std::uint64_t max) {
+  return static_cast<std::uint32_t>(std::clamp((value + step - 1) / step * step, min, max));
+}
 
 }  // namespace
+
+Throughput lowest_throughput(std::uint64_t stored_bytes, bool is_autoscale) {
+  const std::uint64_t units = (stored_bytes + bytes_per_unit - 1) / bytes_per_unit;
+  if (is_autoscale) return {.autoscale_max = rounded_up(units * 10, autoscale_step, autoscale_min, throughput_max)};
+  return {.manual = rounded_up(units, manual_step, throughput_min, throughput_max)};
+}
+
+Expected<void> check_lowest(const Throughput& throughput, std::uint64_t stored_bytes) {
+  const bool is_autoscale = throughput.autoscale_max != 0;
+  const std::uint32_t lowest = lowest_throughput(stored_bytes, is_autoscale).highest();
+  if (throughput.highest() >= lowest) return {};
+  return fail(ErrorCode::bad_request, valid_values(lowest, is_autoscale ? autoscale_step : manual_step) +
+                                          " The stored data needs at least 1 RU/s for each GB.");
+}
 
 Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view> manual,
                                                   std::optional<std::string_view> autoscale) {
   const auto check = [](std::int64_t value, std::int64_t min, std::int64_t step) -> Expected<std::uint32_t> {
     if (value < min || value > throughput_max || value % step != 0) {
-      return fail(ErrorCode::bad_request, "The offer should have valid throughput values between " +
-                                              std::to_string(min) + " and " + std::to_string(throughput_max) +
-                                              " inclusive in increments of " + std::to_string(step) + ".");
+      return fail(ErrorCode::bad_request, valid_values(min, step));
     }
     return static_cast<std::uint32_t>(value);
   };
@@ -34,7 +59,7 @@ Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view
     if (error != std::errc{} || end != manual->data() + manual->size()) {
       return fail(ErrorCode::bad_request, "x-ms-offer-throughput must be a whole number.");
     }
-    OCTAVO_TRY(const auto checked, check(value, throughput_min, 100));
+    OCTAVO_TRY(const auto checked, check(value, throughput_min, manual_step));
     return Throughput{.manual = checked};
   }
   if (autoscale) {
@@ -44,7 +69,7 @@ Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view
       return fail(ErrorCode::bad_request,
                   "x-ms-cosmos-offer-autopilot-settings must be {\"maxThroughput\": a whole number}.");
     }
-    OCTAVO_TRY(const auto checked, check(max->get_int64(), autoscale_min, 1000));
+    OCTAVO_TRY(const auto checked, check(max->get_int64(), autoscale_min, autoscale_step));
     return Throughput{.autoscale_max = checked};
   }
   return std::nullopt;

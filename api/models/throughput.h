@@ -22,6 +22,11 @@ struct Throughput {
 /// Throughput that the headers of a creation request. Errors: bad_request.
 Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view> manual,
                                                   std::optional<std::string_view> autoscale);
+/// The lowest throughput for data of this size: as in Azure Cosmos DB 1 RU/s for each GB, and at least 400; for
+/// autoscale, the lowest maximum: ten times that, and at least 1,000.
+Throughput lowest_throughput(std::uint64_t stored_bytes, bool is_autoscale);
+/// Error bad_request: it is below lowest_throughput().
+Expected<void> check_lowest(const Throughput& throughput, std::uint64_t stored_bytes);
 boost::json::value to_json(const Throughput& throughput);
 Throughput throughput_from_json(const boost::json::value& value);
 

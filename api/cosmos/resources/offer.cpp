@@ -35,8 +35,8 @@ std::string Offer::to_json() const {
   json::object content{
       {"offerThroughput", throughput.highest()},
       {"offerIsRUPerMinuteThroughputEnabled", false},
-      {"offerMinimumThroughputParameters",
-       json::object{{"maxThroughputEverProvisioned", throughput.highest()}, {"maxConsumedStorageEverInKB", 0}}}};
+      {"offerMinimumThroughputParameters", json::object{{"maxThroughputEverProvisioned", throughput.highest()},
+                                                        {"maxConsumedStorageEverInKB", stored_bytes / 1024}}}};
   if (throughput.autoscale_max != 0) {
     content["offerThroughput"] = throughput.autoscale_max / 10;
     content["offerAutopilotSettings"] = json::object{{"maxThroughput", throughput.autoscale_max}};

@@ -20,7 +20,10 @@ struct Offer {
   std::string container;      ///< empty: the database's
   Throughput throughput;
   std::int64_t modified_s = 0;
+  std::uint64_t stored_bytes = 0;  ///< see Registry::measure
 
+  /// See lowest_throughput().
+  std::uint32_t lowest() const { return lowest_throughput(stored_bytes, throughput.autoscale_max != 0).highest(); }
   /// Both have throughput.
   static Offer of(const DatabaseDefinition& definition);
   static Offer of(std::string_view database, const ContainerDefinition& definition);

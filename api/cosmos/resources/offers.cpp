@@ -33,6 +33,24 @@ Expected<std::string> wanted_link(const Request& request) {
   return link;
 }
 
+Reply offer_reply(const Offer& offer) {
+  Reply reply = resource_reply(200, offer.to_json(), offer.etag);
+  reply.headers.emplace_back("x-ms-cosmos-min-throughput", std::to_string(offer.lowest()));
+  return reply;
+}
+
+// Offers that are asked for one by one have the bytes stored, by which their lowest throughput grows. A list does not:
+// it would open all databases.
+Expected<std::vector<Offer>> wanted_offers(const Registry& registry, std::string_view id, std::string_view link) {
+  OCTAVO_TRY(auto offers, registry.offers());
+  if (id.empty() && link.empty()) return offers;
+  std::erase_if(offers, [&](const Offer& offer) {
+    return id.empty() ? offer.resource_link != link && offer.resource_rid != link : offer.id != id;
+  });
+  for (Offer& offer : offers) OCTAVO_TRY_VOID(registry.measure(offer));
+  return offers;
+}
+
 Handled replace_offer(Call& call) {
   OCTAVO_CO_TRY(const auto body, json_body(call.request));
   const auto* content = body.if_contains("content");
@@ -54,7 +72,7 @@ Handled replace_offer(Call& call) {
   OCTAVO_CO_TRY(const auto replaced, co_await call.services.engine.workers().run_blocking([&] {
     return call.services.registry.replace_offer(call.path.id, *throughput, etag_of(call.request));
   }));
-  co_return resource_reply(200, replaced.to_json(), replaced.etag);
+  co_return offer_reply(replaced);
 }
 
 }  // namespace
@@ -64,20 +82,19 @@ Handled serve_offers(Call& call) {
   const bool reads = method == Method::get || method == Method::head;
   if (!call.path.feed && method == Method::put) co_return co_await replace_offer(call);
   if (!reads && !(call.path.feed && method == Method::post)) co_return method_not_allowed();
-  OCTAVO_CO_TRY(const auto offers,
-                co_await call.services.engine.workers().run_blocking([&] { return call.services.registry.offers(); }));
+  std::string link;
+  if (call.path.feed) {
+    OCTAVO_CO_TRY(link, wanted_link(call.request));
+  }
+  const std::string id = call.path.feed ? std::string() : std::string(call.path.id);
+  OCTAVO_CO_TRY(const auto offers, co_await call.services.engine.workers().run_blocking(
+                                       [&] { return wanted_offers(call.services.registry, id, link); }));
   if (!call.path.feed) {
-    for (const auto& offer : offers) {
-      if (offer.id == call.path.id) co_return resource_reply(200, offer.to_json(), offer.etag);
-    }
-    co_return fail(ErrorCode::not_found, "");
+    if (offers.empty()) co_return fail(ErrorCode::not_found, "");
+    co_return offer_reply(offers.front());
   }
-  OCTAVO_CO_TRY(const auto link, wanted_link(call.request));
   std::vector<std::string> items;
-  for (const auto& offer : offers) {
-    const bool wanted = link.empty() || offer.resource_link == link || offer.resource_rid == link;
-    if (wanted) items.push_back(offer.to_json());
-  }
+  for (const auto& offer : offers) items.push_back(offer.to_json());
   co_return feed_reply("", "Offers", items, std::nullopt);
 }
 

@@ -198,13 +198,34 @@ Expected<std::vector<Offer>> Registry::offers() const {
   return offers;
 }
 
+Expected<void> Registry::measure(Offer& offer) const {
+  std::vector<std::string> names;
+  if (offer.container.empty()) {
+    OCTAVO_TRY(const auto inside, containers(offer.database, "", SIZE_MAX));
+    for (const auto& container : inside) {
+      if (!container.throughput) names.push_back(container.id);
+    }
+  } else {
+    names.push_back(offer.container);
+  }
+  offer.stored_bytes = 0;
+  for (const std::string& name : names) {
+    OCTAVO_TRY(const auto opened, engine_.open_database(offer.database + '/' + name));
+    OCTAVO_TRY(const auto statistics, opened->statistics());
+    offer.stored_bytes += statistics.external_bytes;
+  }
+  return {};
+}
+
 Expected<Offer> Registry::replace_offer(std::string_view id, Throughput throughput,
                                         const std::optional<std::string>& etag) {
   std::lock_guard<std::mutex> lock(changes_);
-  OCTAVO_TRY(const auto all, offers());
+  OCTAVO_TRY(auto all, offers());
   const auto found = std::ranges::find(all, id, &Offer::id);
   if (found == all.end()) return fail(ErrorCode::not_found, "");
   OCTAVO_TRY_VOID(check_etag(etag, found->etag));
+  OCTAVO_TRY_VOID(measure(*found));
+  OCTAVO_TRY_VOID(check_lowest(throughput, found->stored_bytes));
   if (found->container.empty()) {
     OCTAVO_TRY(auto owner, database(found->database));
     if (!owner) return fail(ErrorCode::not_found, "");
@@ -212,7 +233,9 @@ Expected<Offer> Registry::replace_offer(std::string_view id, Throughput throughp
     owner->offer_etag = new_etag();
     OCTAVO_TRY_VOID(store(*owner));
     engine_.shared_budgets().set_rate(owner->id, throughput.highest());
-    return Offer::of(*owner);
+    Offer replaced = Offer::of(*owner);
+    replaced.stored_bytes = found->stored_bytes;
+    return replaced;
   }
   OCTAVO_TRY(const auto opened, engine_.open_database(found->database + '/' + found->container));
   OCTAVO_TRY(const auto current, container_of(*opened));
@@ -220,7 +243,9 @@ Expected<Offer> Registry::replace_offer(std::string_view id, Throughput throughp
   next.throughput = throughput;
   next.offer_etag = new_etag();
   OCTAVO_TRY_VOID(opened->set_definition(next.to_stored()));
-  return Offer::of(found->database, next);
+  Offer replaced = Offer::of(found->database, next);
+  replaced.stored_bytes = found->stored_bytes;
+  return replaced;
 }
 
 }  // namespace octavo::api::cosmos

@@ -40,7 +40,11 @@ class Registry {
   Expected<void> delete_container(std::string_view database, std::string_view id,
                                   const std::optional<std::string>& etag);
 
+  /// Without the bytes stored.
   Expected<std::vector<Offer>> offers() const;
+  /// Fills in the bytes stored in what shares the throughput. Opens those databases.
+  Expected<void> measure(Offer& offer) const;
+  /// Error bad_request: the throughput is too low for the bytes stored.
   Expected<Offer> replace_offer(std::string_view id, Throughput throughput, const std::optional<std::string>& etag);
 
   /// For changes of related data, such as users: blocks all other changes until the lock is released.

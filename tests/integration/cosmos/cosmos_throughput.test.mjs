@@ -106,6 +106,17 @@ describe('throughput of containers', () => {
     for (let n = 0; n < 20; n++) await container.items.upsert({ id: 'a', pk: 'x', large });
   });
 
+  test('an offer says how low it may be, and how much is stored', async () => {
+    const container = await newContainer(client, { throughput: 600 });
+    await container.items.create({ id: 'a', pk: 'x', text: 'x'.repeat(6000) });
+    const { resource } = await container.readOffer();
+    assert.ok(resource.content.offerMinimumThroughputParameters.maxConsumedStorageEverInKB >= 5);
+    const { headers } = await client.offer(resource.id).read();
+    assert.equal(headers['x-ms-cosmos-min-throughput'], '400');
+    resource.content.offerThroughput = 300;
+    await assert.rejects(client.offer(resource.id).replace(resource), /between 400 and 1000000 inclusive in increments of 100/);
+  });
+
   test('the containers of a database share its throughput', async () => {
     const { database } = await client.databases.create({ id: 'shared', throughput: 400 });
     const make = async (id) => (await database.containers.create({ id, partitionKey: { paths: ['/pk'] } })).container;
