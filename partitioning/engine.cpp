@@ -16,6 +16,7 @@
 #include "base/machine/resources.h"
 #include "base/memory_retry.h"
 #include "base/unix_time.h"
+#include "partitioning/partition_limits.h"
 
 namespace octavo::partitioning {
 namespace fs = std::filesystem;
@@ -49,6 +50,8 @@ std::size_t indexer_count(std::size_t workers) {
 constexpr std::chrono::seconds janitor_interval{1};
 /// Databases whose files are looked at in one round of the janitor.
 constexpr std::size_t databases_considered_max = 200;
+/// How often the use of limits is looked at, of databases that have requests.
+constexpr std::chrono::seconds limits_interval{10};
 /// After a commit, clients are expected to write again within this time.
 constexpr std::uint64_t busy_ms = 1000;
 /// How exact the time of the last commit is: threads that commit do not contend for it.
@@ -413,6 +416,7 @@ void Engine::keep_within_limits(const std::stop_token& stop) {
       if (!stop.stop_requested()) registry_.close_least_recently_used(settings().open_partitions_max);
       if (!stop.stop_requested()) splits_.tend(registry_.open_databases(), settings().physical_partition_bytes_max);
       if (!stop.stop_requested()) tend_compactions();
+      if (!stop.stop_requested()) tend_limits();
     } catch (const std::exception& error) {
       spdlog::warn("closing idle databases failed, will try again: {}", error.what());
     }
@@ -433,6 +437,27 @@ void Engine::tend_compactions() {
       automatic_compaction_.consider(std::move(target), settings().compaction_share);
     }
   }
+}
+
+// Databases without requests are left alone: to read their sizes would count as use, and keep their files open.
+void Engine::tend_limits() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < limits_due_) return;
+  limits_due_ = now + limits_interval;
+  std::set<std::string> tags;
+  for (const auto& database : registry_.open_databases()) {
+    if (ending_) return;
+    tags.insert(database->instance_tag());
+    const auto& meter = database->meter();
+    const bool is_used = std::ranges::any_of(database->partition_ids(), [&](std::size_t partition_id) {
+      return meter.report(partition_id, 0).last_minute > 0;
+    });
+    if (!is_used) continue;
+    if (const auto report = limits_of(*database)) {
+      limit_watch_.note(database->instance_tag(), database->name(), *report, now);
+    }
+  }
+  limit_watch_.keep_only(tags, now);
 }
 
 void Engine::note_commit() {

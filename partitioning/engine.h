@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "partitioning/database_registry.h"
 #include "partitioning/database_updates.h"
 #include "partitioning/split_queue.h"
+#include "partitioning/throughput/limit_watch.h"
 #include "partitioning/throughput/shared_budgets.h"
 #include "storage/automatic_compaction.h"
 #include "storage/catalog.h"
@@ -120,6 +122,8 @@ class Engine {
   storage::CompactionQueue& compactions() { return compactions_; }
   const storage::AutomaticCompaction& automatic_compaction() const { return automatic_compaction_; }
   SharedBudgets& shared_budgets() { return shared_budgets_; }
+  /// How near the partitions of the open databases are to their limits, each as of its last requests.
+  const LimitWatch& limit_watch() const { return limit_watch_; }
   /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not fail.
   std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
   /// The threads that commit, for statistics.
@@ -152,6 +156,7 @@ class Engine {
   void keep_within_limits(const std::stop_token& stop);
   void make_room();
   void tend_compactions();
+  void tend_limits();
   void note_commit();
   bool is_busy() const;
 
@@ -182,7 +187,9 @@ class Engine {
   storage::CompactionQueue compactions_;
   storage::AutomaticCompaction automatic_compaction_{compactions_};
   std::vector<std::weak_ptr<Database>> unconsidered_;  ///< of this round of automatic_compaction_; used by janitor_
-  std::atomic<std::uint64_t> last_commit_ms_{0};       ///< steady clock; about
+  LimitWatch limit_watch_;
+  std::chrono::steady_clock::time_point limits_due_{};  ///< used by janitor_
+  std::atomic<std::uint64_t> last_commit_ms_{0};        ///< steady clock; about
   std::mutex janitor_mutex_;
   std::condition_variable_any janitor_wake_;
   std::atomic<bool> janitor_wanted_{false};

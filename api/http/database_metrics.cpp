@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <prometheus/metric_family.h>
 
 namespace octavo::api {
@@ -43,6 +44,39 @@ ClientMetric labelled(const Measured& of, std::size_t partition_id) {
   return metric;
 }
 
+void add_limit(const std::string& kind, const std::string& limit, const partitioning::LimitWatch::Count& count,
+               MetricFamily& near, MetricFamily& largest) {
+  const auto add = [&](MetricFamily& family, double value) -> ClientMetric& {
+    ClientMetric metric;
+    metric.label = {{"kind", kind}, {"limit", limit}};
+    metric.gauge.value = value;
+    return family.metric.emplace_back(std::move(metric));
+  };
+  for (std::size_t i = 0; i < count.at_least.size(); ++i) {
+    const double share = partitioning::LimitWatch::counted_from[i];
+    add(near, static_cast<double>(count.at_least[i])).label.push_back({"at_least", fmt::format("{}", share)});
+  }
+  add(largest, count.largest_share);
+}
+
+// Without the keys of logical partitions: they would be series without bound, and may be personal.
+void add_limits(const partitioning::LimitWatch::Totals& totals, std::vector<MetricFamily>& families) {
+  MetricFamily near{"octavo_partitions_near_limit",
+                    "Partitions that use at least this part of a limit, in the databases that are open.",
+                    MetricType::Gauge,
+                    {}};
+  MetricFamily largest{"octavo_partition_limit_used_ratio",
+                       "The part of a limit that the partition which is nearest to it uses.",
+                       MetricType::Gauge,
+                       {}};
+  add_limit("logical", "bytes", totals.logical_bytes, near, largest);
+  add_limit("logical", "request_units", totals.logical_request_units, near, largest);
+  add_limit("physical", "bytes", totals.physical_bytes, near, largest);
+  add_limit("physical", "request_units", totals.physical_request_units, near, largest);
+  families.push_back(std::move(near));
+  families.push_back(std::move(largest));
+}
+
 }  // namespace
 
 HttpMetrics::Collector database_metrics(partitioning::Engine& engine) {
@@ -75,6 +109,7 @@ HttpMetrics::Collector database_metrics(partitioning::Engine& engine) {
     families.push_back(std::move(spent));
     families.push_back(std::move(refused));
     families.push_back(std::move(used));
+    add_limits(engine.limit_watch().totals(), families);
   };
 }
 

@@ -159,14 +159,14 @@ Consumption::Report Consumption::report(std::size_t partition_id, std::size_t ho
   return report;
 }
 
-RequestUnits Consumption::recent_of(std::size_t partition_id, std::string_view partition_key) const {
+HotKey Consumption::recent_of(std::size_t partition_id, std::string_view partition_key) const {
   OCTAVO_ASSERT(partition_id < layout().cells.size());
   const Meter* const known = layout().cells[partition_id]->meter.load(std::memory_order_acquire);
-  if (known == nullptr) return 0;
-  for (const auto& hot : known->hot_keys.top(SIZE_MAX, coarse_now_s())) {
-    if (hot.partition_key == partition_key) return hot.units;
+  if (known == nullptr) return {};
+  for (auto& hot : known->hot_keys.top(SIZE_MAX, coarse_now_s())) {
+    if (hot.partition_key == partition_key) return std::move(hot);
   }
-  return 0;
+  return {};
 }
 
 }  // namespace octavo::partitioning

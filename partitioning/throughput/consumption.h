@@ -53,7 +53,7 @@ class Consumption {
   };
   Report report(std::size_t partition_id, std::size_t hot_keys_max) const;
   /// What one partition key spent in the last 30 to 60 seconds; 0 if it is not among the hot ones.
-  RequestUnits recent_of(std::size_t partition_id, std::string_view partition_key) const;
+  HotKey recent_of(std::size_t partition_id, std::string_view partition_key) const;
 
  private:
   struct Meter;

@@ -414,6 +414,8 @@ Expected<void> DocumentWriter::finish() {
   std::size_t former_rows_left = logical_rows::former_rows_per_group;
   for (auto& [partition_key, partition] : partitions_) {
     OCTAVO_TRY_VOID(logical_rows::store(transaction_, logical_trees(), partition_key, partition, former_rows_left));
+    if (environment_.large_partitions == nullptr) continue;
+    environment_.large_partitions->note(partition_key, partition.record.statistics.external_bytes);
   }
   OCTAVO_TRY_VOID(replaced_.finish(environment_.replaced, environment_.now_s, counters_.documents.external_bytes));
   if (environment_.expiry.rule() != nullptr) {

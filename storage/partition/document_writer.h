@@ -17,6 +17,7 @@
 #include "storage/document/document_rows.h"
 #include "storage/document/expiry.h"
 #include "storage/document/history.h"
+#include "storage/document/large_partitions.h"
 #include "storage/document/logical_rows.h"
 #include "storage/document/revision_tree.h"
 #include "storage/document/sequence_allocator.h"
@@ -44,7 +45,8 @@ class DocumentWriter {
     const UniqueKeys* unique_keys = nullptr;  ///< null: none
     std::uint32_t revs_limit = 1000;
     std::uint64_t logical_partition_bytes_max = 20ULL << 30;
-    std::int64_t now_s = 0;  ///< stamped on the edits; copies keep their own time
+    LargePartitions* large_partitions = nullptr;  ///< null: they are not noted
+    std::int64_t now_s = 0;                       ///< stamped on the edits; copies keep their own time
     Expiry expiry = {};
     bool keeps_versions = false;
     ReplacedLimits replaced = {};

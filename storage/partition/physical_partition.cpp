@@ -34,7 +34,7 @@ bool may_be_one_request(ErrorCode code) {
 }  // namespace
 
 PhysicalPartition::PhysicalPartition(Options options, WriterPool& writers)
-    : options_(std::move(options)), writers_(writers) {
+    : options_(std::move(options)), writers_(writers), large_partitions_(options_.logical_partition_bytes_max) {
   Store::Options store;
   store.folder = options_.folder;
   store.trees.assign(partition_tree_names.begin(), partition_tree_names.end());
@@ -373,6 +373,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
       .unique_keys = unique_keys_.get(),
       .revs_limit = revs_limit_.load(std::memory_order_relaxed),
       .logical_partition_bytes_max = options_.logical_partition_bytes_max,
+      .large_partitions = &large_partitions_,
       .now_s = unix_now_s(),
       .expiry = expiry(),
       .keeps_versions = keeps_versions(),

@@ -18,6 +18,7 @@
 #include "config/settings.h"
 #include "storage/document/document.h"
 #include "storage/document/expiry.h"
+#include "storage/document/large_partitions.h"
 #include "storage/document/sequence_allocator.h"
 #include "storage/lmdb/store.h"
 #include "storage/logs/replaced_log.h"
@@ -145,6 +146,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   bool discard();
 
   Store& store() const { return *store_; }
+  LargePartitions& large_partitions() { return large_partitions_; }
   const Options& options() const { return options_; }
   /// Size of the requests waiting to be written.
   std::size_t queued_bytes() const { return queued_bytes_.load(std::memory_order_relaxed); }
@@ -238,6 +240,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   std::atomic<std::shared_ptr<const TimeToLive>> time_to_live_;
 
   std::atomic<bool> discarded_{false};
+  LargePartitions large_partitions_;
 
   std::mutex queue_mutex_;  ///< guards all members below except the last
   std::deque<Job> queue_;

@@ -9,6 +9,7 @@
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/purged_infos.h"
 #include "api/couch/call/query_parameters.h"
+#include "api/couch/databases/limits.h"
 #include "api/couch/databases/properties.h"
 #include "api/couch/databases/routes.h"
 #include "api/couch/databases/shards.h"
@@ -16,6 +17,7 @@
 #include "api/couch/documents/document_handlers.h"
 #include "api/models/database_properties.h"
 #include "base/json_writer.h"
+#include "partitioning/partition_limits.h"
 #include "partitioning/throughput/request_charge.h"
 
 namespace octavo::api::couch {
@@ -125,7 +127,10 @@ Expected<Reply> partition_info(const Call& call) {
   append_json_number(body, statistics.deleted_count);
   const std::size_t partition_id = call.database->locate_partition_key(partition);
   body += ",\"request_units\":";
-  body += partitioning::format_charge(call.database->meter().recent_of(partition_id, partition));
+  body += partitioning::format_charge(call.database->meter().recent_of(partition_id, partition).units);
+  OCTAVO_TRY(const auto use, partitioning::limits_of_partition(*call.database, partition));
+  body += ",\"limits\":";
+  body += boost::json::serialize(limits_json(use));
   body += "}\n";
   return reply;
 }
@@ -244,6 +249,7 @@ void add_database_routes(RouteList& routes) {
   routes.push_back({Method::post, "/{db}/_compact/{ddoc}", admin_access, compact_design_document});
   routes.push_back({Method::post, "/{db}/_ensure_full_commit", member_access, ensure_full_commit});
   routes.push_back({Method::get, "/{db}/_throughput", member_access, get_throughput});
+  routes.push_back({Method::get, "/{db}/_limits", member_access, get_limits});
   routes.push_back({Method::get, "/{db}/_shards", member_access, get_shards});
   routes.push_back({Method::get, "/{db}/_shards/{docid*}", member_access, get_shard_of_document});
   routes.push_back({Method::post, "/{db}/_sync_shards", Access::server_admin, accepted});

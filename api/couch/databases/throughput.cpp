@@ -8,7 +8,9 @@
 
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/query_parameters.h"
+#include "api/couch/databases/limits.h"
 #include "api/couch/databases/shards.h"
+#include "partitioning/partition_limits.h"
 
 namespace octavo::api::couch {
 
@@ -42,24 +44,22 @@ Expected<std::size_t> hot_keys_wanted(const Request& request) {
   return static_cast<std::size_t>(*number);
 }
 
-}  // namespace
-
-Task<Expected<Reply>> get_throughput(Call& call) {
-  OCTAVO_CO_TRY(const auto wanted, hot_keys_wanted(call.request));
-  const auto& database = *call.database;
+Expected<json::object> throughput_report(partitioning::Database& database, std::size_t hot_keys_wanted) {
   const auto& meter = database.meter();
   const auto budget = meter.budget();
   const std::uint32_t rate = budget ? budget->rate() : 0;
   json::array partitions;
   const auto& map = database.partition_map();
   for (const std::size_t partition_id : map.partition_ids()) {
-    const auto report = meter.report(partition_id, wanted);
+    const auto report = meter.report(partition_id, hot_keys_wanted);
+    OCTAVO_TRY(const auto use, partitioning::limits_of_physical_partition(database, partition_id));
     json::object shown{{"range", shard_range(*map.range_of(partition_id))},
                        {"last_second", hundredths(report.last_second)},
                        {"per_second_last_minute", hundredths(report.last_minute / 60)},
                        {"total", hundredths(report.total)},
                        {"refused", report.refused},
-                       {"hot_partitions", hot_keys(report.hot_keys)}};
+                       {"hot_partitions", hot_keys(report.hot_keys)},
+                       {"limits", limits_json(use)}};
     if (rate != 0) {
       const double share = static_cast<double>(rate) / static_cast<double>(budget->shares());
       shown["throughput"] = hundredths(share);
@@ -69,7 +69,16 @@ Task<Expected<Reply>> get_throughput(Call& call) {
   }
   json::object reply{{"db_name", database.name()}, {"throughput", rate == 0 ? json::value() : json::value(rate)}};
   reply["partitions"] = std::move(partitions);
-  co_return json_reply(reply);
+  return reply;
+}
+
+}  // namespace
+
+Task<Expected<Reply>> get_throughput(Call& call) {
+  OCTAVO_CO_TRY(const auto wanted, hot_keys_wanted(call.request));
+  auto work = [&] { return throughput_report(*call.database, wanted); };
+  OCTAVO_CO_TRY(const auto report, co_await call.services.engine.workers().run_blocking(std::move(work)));
+  co_return json_reply(report);
 }
 
 }  // namespace octavo::api::couch

@@ -236,10 +236,10 @@ TEST_CASE("an unacknowledged write is charged to its partition key after the id 
   }
   const std::size_t partition_id = database->locate_partition_key("p");
   const auto until = std::chrono::steady_clock::now() + octavo::tests::patiently(std::chrono::seconds{30});
-  while (database->meter().recent_of(partition_id, "p") == 0 && std::chrono::steady_clock::now() < until) {
+  while (database->meter().recent_of(partition_id, "p").units == 0 && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
   }
-  CHECK(database->meter().recent_of(partition_id, "p") > 0);
+  CHECK(database->meter().recent_of(partition_id, "p").units > 0);
 }
 
 TEST_CASE("a target can refer to a copy of its text") {
