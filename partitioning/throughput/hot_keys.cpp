@@ -77,7 +77,7 @@ std::vector<HotKey> HotKeys::top(std::size_t count_max, std::int64_t now_s) cons
   std::ranges::sort(keys, std::ranges::greater{}, &HotKey::units);
   if (keys.size() > count_max) keys.resize(count_max);
   const auto covered_s = static_cast<double>(window_s + now_s % window_s);
-  for (HotKey& key : keys) key.per_second = key.units / covered_s;
+  for (HotKey& key : keys) key.per_second = (key.units - key.error_max) / covered_s;
   return keys;
 }
 

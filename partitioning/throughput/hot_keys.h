@@ -17,7 +17,7 @@ struct HotKey {
   std::string partition_key;
   RequestUnits units = 0;
   RequestUnits error_max = 0;   ///< at most this part of `units` was spent by others
-  RequestUnits per_second = 0;  ///< mean over the time in which `units` were spent
+  RequestUnits per_second = 0;  ///< at least: the mean, without `error_max`, over the time in which `units` were spent
 };
 
 /// The partition keys that spend most of a physical partition's request units, in bounded memory: the space-saving

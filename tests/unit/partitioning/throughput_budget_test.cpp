@@ -139,6 +139,10 @@ TEST_CASE("a key that spends much is found among any number of others") {
   CHECK(top[0].units >= 2000);
   CHECK(top[0].units - top[0].error_max <= 2000);
   CHECK(top[0].error_max <= (others + 2000) / HotKeys::keys_max);
+  // Per second only what is certain counts, so that none of the others looks hot.
+  CHECK(top[0].per_second <= 2000.0 / 31);
+  CHECK(top[0].per_second > 1000.0 / 31);
+  CHECK(top[1].per_second < 100.0 / 31);
 }
 
 TEST_CASE("what was hot is forgotten after a minute") {
