@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/sketch/space_saving.h"
 #include "partitioning/throughput/request_charge.h"
 
 namespace octavo::partitioning {
@@ -20,9 +21,9 @@ struct HotKey {
   RequestUnits per_second = 0;  ///< at least: the mean, without `error_max`, over the time in which `units` were spent
 };
 
-/// The partition keys that spend most of a physical partition's request units, in bounded memory: the space-saving
-/// algorithm (Metwally, Agrawal, El Abbadi 2005) over the current half minute and the one before. Finds every key that
-/// spends more than 1/32 of a half minute's units.
+/// The partition keys that spend most of a physical partition's request units, in bounded memory: a SpaceSaving sketch
+/// of the current half minute, and one of the half minute before. Finds every key that spends more than 1/32 of a half
+/// minute's units.
 ///
 /// Thread-safe. add() never waits: while another thread holds the object, it drops its sample.
 class HotKeys {
@@ -35,15 +36,10 @@ class HotKeys {
   std::vector<HotKey> top(std::size_t count_max, std::int64_t now_s) const;
 
  private:
-  struct Entry {
-    std::size_t hash = 0;
-    HotKey key;
-  };
+  struct NoNote {};
   struct Window {
     std::int64_t number = -1;  ///< number of the half minute
-    std::size_t size = 0;
-    std::array<Entry, keys_max> entries;
-    void add(std::string_view partition_key, RequestUnits units);
+    SpaceSaving<NoNote, keys_max> keys;
   };
   mutable std::atomic_flag busy_;  ///< guards the windows
   std::array<Window, 2> windows_;

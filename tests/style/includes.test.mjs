@@ -18,6 +18,7 @@ const allowed = {
   'base': '',
   'base/jobs': 'base',
   'base/machine': '',
+  'base/sketch': 'base',
   'config': '',
   'storage/lmdb': '',
   'storage': 'storage/lmdb',
