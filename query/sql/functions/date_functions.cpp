@@ -1,5 +1,3 @@
-// Dates are texts in UTC, `YYYY-MM-DDThh:mm:ss.fffffffZ`; inside, ticks of 100 nanoseconds since 1970.
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/ascii_case.h"
-#include "query/json/internal/scan.h"
+#include "query/json/date_text.h"
 #include "query/sql/functions/function_table.h"
 
 namespace octavo::query::sql {
@@ -19,16 +17,10 @@ namespace octavo::query::sql {
 namespace {
 
 using Arguments = std::span<const Value>;
-using Ticks = std::int64_t;
+using namespace dates;
 
 constexpr Ticks ticks_per_microsecond = 10;
 constexpr Ticks ticks_per_millisecond = 10'000;
-constexpr Ticks ticks_per_second = 10'000'000;
-constexpr Ticks ticks_per_minute = 60 * ticks_per_second;
-constexpr Ticks ticks_per_hour = 60 * ticks_per_minute;
-constexpr Ticks ticks_per_day = 24 * ticks_per_hour;
-constexpr int year_min = 1601;  // the Windows epoch: earlier dates are invalid
-constexpr int year_max = 9999;
 
 Ticks floor_divide(Ticks value, Ticks by) {
   return value / by - (value % by < 0 ? 1 : 0);
@@ -83,12 +75,6 @@ Ticks ticks_of(Part part) {
   }
 }
 
-std::optional<Ticks> ticks_from(int year, unsigned month, unsigned day, Ticks in_day) {
-  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
-  if (year < year_min || year > year_max || !date.ok()) return std::nullopt;
-  return std::chrono::sys_days(date).time_since_epoch().count() * ticks_per_day + in_day;
-}
-
 struct Calendar {
   int year;
   unsigned month;
@@ -100,56 +86,6 @@ Calendar calendar_of(Ticks ticks) {
   const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(days))};
   return {static_cast<int>(date.year()), static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
           ticks - days * ticks_per_day};
-}
-
-// Removes `count` digits from the front of `text` and returns their value; -1 if they are not digits.
-int take_digits(std::string_view& text, std::size_t count) {
-  if (text.size() < count) return -1;
-  int value = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!scan::is_digit(text[i])) return -1;
-    value = value * 10 + (text[i] - '0');
-  }
-  text.remove_prefix(count);
-  return value;
-}
-bool take(std::string_view& text, char c) {
-  if (text.empty() || text[0] != c) return false;
-  text.remove_prefix(1);
-  return true;
-}
-
-// Parses `YYYY-MM-DD`, optionally followed by `Thh:mm:ss` (or a blank for the T), up to seven digits of a second, and
-// `Z`.
-std::optional<Ticks> parse_date(std::string_view text) {
-  const int year = take_digits(text, 4);
-  if (year < 0 || !take(text, '-')) return std::nullopt;
-  const int month = take_digits(text, 2);
-  if (month < 0 || !take(text, '-')) return std::nullopt;
-  const int day = take_digits(text, 2);
-  if (day < 0) return std::nullopt;
-  Ticks in_day = 0;
-  if (take(text, 'T') || take(text, ' ')) {
-    const int hour = take_digits(text, 2);
-    if (hour < 0 || hour > 23 || !take(text, ':')) return std::nullopt;
-    const int minute = take_digits(text, 2);
-    if (minute < 0 || minute > 59 || !take(text, ':')) return std::nullopt;
-    const int second = take_digits(text, 2);
-    if (second < 0 || second > 59) return std::nullopt;
-    in_day = hour * ticks_per_hour + minute * ticks_per_minute + second * ticks_per_second;
-    if (take(text, '.')) {
-      Ticks unit = ticks_per_second;
-      if (text.empty() || !scan::is_digit(text[0])) return std::nullopt;
-      while (!text.empty() && scan::is_digit(text[0])) {
-        unit /= 10;
-        if (unit == 0) return std::nullopt;
-        in_day += take_digits(text, 1) * unit;
-      }
-    }
-  }
-  take(text, 'Z');
-  if (!text.empty()) return std::nullopt;
-  return ticks_from(year, static_cast<unsigned>(month), static_cast<unsigned>(day), in_day);
 }
 
 std::optional<Ticks> date_of(const Value& value) {
