@@ -281,6 +281,10 @@ std::vector<Setting> make_table() {
       live(size("query", "sort_bytes_max", &Draft::sort_bytes_max, {64 * KiB, 64 * GiB},
                 "Memory for a sort that no index serves; beyond: `no_usable_index`")),
 
+      live(boolean("advice", "record", &Draft::advice_record,
+                   "Count the queries to each database by shape, in memory and without values, for "
+                   "`_partition_advisor`")),
+
       live(duration("javascript", "call_time", &Draft::javascript_call_time_ms, between(10ms, 1h),
                     "How long one call of a design function may take; beyond: `resource_limit`")),
       size("javascript", "heap_bytes_max", &Draft::javascript_heap_bytes_max, {16 * MiB, 2 * GiB},
@@ -346,6 +350,7 @@ std::string_view section_description(std::string_view section) {
   if (section == "uuids") return "Ids that the server makes";
   if (section == "couch_peruser") return "A database for each user";
   if (section == "query") return "Limits and defaults of queries";
+  if (section == "advice") return "Advice on partition keys";
   if (section == "javascript") return "Limits of the functions of design documents";
   if (section == "log") return "What is logged, and how";
   return "";

@@ -162,6 +162,9 @@ struct Settings {
   bool find_strict = false;                  ///< refuse what CouchDB's Mango refuses
   std::size_t sort_bytes_max = 64ULL << 20;  ///< memory for a sort without an index
 
+  // [advice]
+  bool advice_record = true;  ///< count queries by shape, for the partition advisor
+
   // [javascript]
   std::chrono::milliseconds javascript_call_time_ms{5'000};  ///< for one call of a design function
   std::size_t javascript_heap_bytes_max = 128ULL << 20;      ///< for all functions of one thread

@@ -13,6 +13,7 @@
 #include "base/task.h"
 #include "base/unix_time.h"
 #include "partitioning/engine.h"
+#include "query/advice/request_recorder.h"
 #include "query/database/database_properties.h"
 #include "query/database/expiry.h"
 #include "query/database/tombstone_retention.h"
@@ -47,6 +48,9 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   /// Views and search indexes.
   FeedIndexes& feed_indexes() { return feed_indexes_; }
   const FeedIndexes& feed_indexes() const { return feed_indexes_; }
+  /// The queries to the database, by shape.
+  advice::RequestRecorder& recorder() { return recorder_; }
+  const advice::RequestRecorder& recorder() const { return recorder_; }
   /// The functions of the database's design documents.
   DesignFunctions& design_functions() { return design_functions_; }
   /// Waits until all documents that have expired by now are deleted, so that indexes that follow the feed no longer
@@ -80,6 +84,7 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   partitioning::Database& database_;
   const DefinitionReader read_definition_;
   const UnixClock now_s_;
+  advice::RequestRecorder recorder_;
   DesignFunctions design_functions_;
   FeedIndexes feed_indexes_;
   MangoIndexes indexes_;

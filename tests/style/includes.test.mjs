@@ -32,6 +32,7 @@ const allowed = {
   'partitioning': 'partitioning/keys partitioning/throughput',
   'query/json': '',
   'query/collation': 'query/json',
+  'query/advice': 'query/json',
   'query/design': 'query/json',
   'query/javascript': '',
   'query/follow': 'query/design query/javascript query/json',
@@ -53,7 +54,7 @@ const allowed = {
     'query/design query/follow query/json query/search/analysis query/search/documents query/search/lucene ' +
     'query/search/run query/search/syntax query/selector',
   'query/database':
-    'query/design query/follow query/functions query/index query/index/catalog query/index/local query/json ' +
+    'query/advice query/design query/follow query/functions query/index query/index/catalog query/index/local query/json ' +
     'query/search query/view',
   'query/plan': 'query/collation query/index query/index/catalog query/json query/selector',
   'query/walk': 'query/design query/index query/index/catalog query/index/local query/json query/plan query/selector',

@@ -28,6 +28,7 @@
 #include "query/json/parsed_document.h"
 #include "query/mango/find_charge.h"
 #include "query/mango/find_choice.h"
+#include "query/mango/find_shape.h"
 #include "query/mango/prepared_find.h"
 #include "query/mango/run/find_execution.h"
 #include "query/mango/text_find.h"
@@ -73,7 +74,9 @@ struct RunningFind {
   query::FindExecution execution;
   partitioning::ScanWork work;  ///< the part of the work that is known before reading
   bool is_long = false;         ///< the request is long, so it may test each document for a long time
+  bool in_partition = false;    ///< it reads one logical partition
   std::chrono::steady_clock::time_point started;
+  query::advice::RequestRecorder* recorder = nullptr;  ///< of the execution's database; null: it is switched off
 
   bool may_take_long() const { return is_long; }
   static bool runs_functions() { return false; }
@@ -85,6 +88,14 @@ struct RunningFind {
     all.document_bytes = read.document_bytes;
     all.result_bytes = bytes;
     return partitioning::charge_of_scan(all);
+  }
+  void record(std::uint64_t bytes) const {
+    if (recorder == nullptr) return;
+    const query::FindRequest& request = execution.prepared().request;
+    std::string shape;
+    query::append_shape(shape, request);
+    recorder->record(shape, in_partition, charge(bytes), execution.statistics().results_returned,
+                     [&] { return query::equalities_of(request); });
   }
   void append_tail(std::string& out) const {
     const query::PreparedFind& find = execution.prepared();
@@ -197,7 +208,9 @@ Task<Expected<Reply>> run_find(Call& call, std::string partition) {
       .execution = {call.database, std::move(prepared), std::move(partition), call.services.settings.sort_bytes_max},
       .work = work,
       .is_long = is_long,
-      .started = started};
+      .in_partition = partition_key.has_value(),
+      .started = started,
+      .recorder = call.services.settings.advice_record ? &services->recorder() : nullptr};
   if (most) running.execution.make_stoppable(*most, partitioning::charge_of_scan(work));
   auto producer = std::make_unique<QueryReply<RunningFind>>(std::move(running), most);
   co_return co_await sliced_reply(call, std::move(producer), call.scope_of(partition_key));

@@ -24,6 +24,7 @@
 #include "query/json/split.h"
 #include "query/plan/explain.h"
 #include "query/plan/plan_request.h"
+#include "query/sql/constraints/sql_constraints.h"
 #include "query/sql/run/query_charge.h"
 #include "query/sql/run/sql_estimate.h"
 #include "query/sql/run/sql_execution.h"
@@ -105,7 +106,9 @@ struct RunningSql {
   std::unique_ptr<scripts::StoredFunctions> functions;
   sql::SqlExecution execution;
   bool with_statistics = false;
+  bool in_partition = false;  ///< it reads one logical partition
   std::chrono::steady_clock::time_point started;
+  query::advice::RequestRecorder* recorder = nullptr;  ///< of `database`; null: it is switched off
 
   bool runs_functions() const { return functions != nullptr; }
   bool may_take_long() const { return runs_functions() || prepared->query->may_take_long(); }
@@ -115,6 +118,12 @@ struct RunningSql {
     work.result_bytes = bytes;
     const double called = functions ? partitioning::charge_of_function(functions->time()) : 0;
     return partitioning::charge_of_scan(work) + called;
+  }
+
+  void record(std::uint64_t bytes) const {
+    if (recorder == nullptr) return;
+    recorder->record(prepared->query->shape(), in_partition, charge(bytes), execution.statistics().results_returned,
+                     [&] { return sql::equalities_of(*prepared->query); });
   }
 
   void append_tail(std::string& out) const {
@@ -208,7 +217,9 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
                      .functions = std::move(functions),
                      .execution = std::move(execution),
                      .with_statistics = request.execution_stats,
-                     .started = started};
+                     .in_partition = partition_key.has_value(),
+                     .started = started,
+                     .recorder = call.services.settings.advice_record ? &services->recorder() : nullptr};
   auto producer = std::make_unique<QueryReply<RunningSql>>(std::move(running), most);
   co_return co_await sliced_reply(call, std::move(producer), call.scope_of(partition_key));
 }

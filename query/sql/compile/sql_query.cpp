@@ -159,6 +159,10 @@ std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text, st
 SqlQuery::SqlQuery() : constants_(std::make_unique<Arena>(SIZE_MAX)) {}
 SqlQuery::~SqlQuery() = default;
 
+const std::string& SqlQuery::shape() const {
+  return syntax_->shape;
+}
+
 bool SqlQuery::has_aggregates() const {
   return !program_->aggregates.empty();
 }

@@ -45,6 +45,8 @@ class SqlQuery {
   ~SqlQuery();
 
   const std::string& text() const { return text_; }
+  /// The text without literals and parameters (syntax/query_shape.h).
+  const std::string& shape() const;
   const Query& syntax() const { return *syntax_; }
   const Program& program() const { return *program_; }
   /// Whether the top-level property of items is computed: a stored property of that name is then ignored.

@@ -81,4 +81,13 @@ std::vector<FixedProperty> fixed_properties(const SqlQuery& query) {
   return fixed_conjuncts(*query.syntax().where, paths, constants).properties;
 }
 
+std::vector<FieldPath> equalities_of(const SqlQuery& query) {
+  std::vector<FieldPath> paths;
+  for (const FixedProperty& property : fixed_properties(query)) {
+    if (property.values.size() != 1) continue;
+    if (auto path = field_path_of(property.path)) paths.push_back(*std::move(path));
+  }
+  return paths;
+}
+
 }  // namespace octavo::query::sql

@@ -36,4 +36,7 @@ SqlConstraints constraints_of(const SqlQuery& query, const RowShape& shape);
 /// property's path in the row.
 std::vector<FixedProperty> fixed_properties(const SqlQuery& query);
 
+/// Those of them that have one constant, as fields.
+std::vector<FieldPath> equalities_of(const SqlQuery& query);
+
 }  // namespace octavo::query::sql

@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include "query/sql/syntax/query_parser.h"
+#include "query/sql/syntax/query_shape.h"
 
 namespace octavo::query::sql {
 
@@ -19,7 +20,10 @@ std::expected<std::unique_ptr<Query>, SqlError> parse_query(std::string_view tex
   }
   auto tokens = tokenize(text);
   if (!tokens) return std::unexpected(std::move(tokens).error());
-  return Parser(*std::move(tokens)).run();
+  std::string shape = shape_of(*tokens);
+  auto query = Parser(*std::move(tokens)).run();
+  if (query) (*query)->shape = std::move(shape);
+  return query;
 }
 
 }  // namespace octavo::query::sql

@@ -130,6 +130,7 @@ struct Query {
 
   Location location;
   unsigned depth = 1;  ///< of the expressions and subqueries below
+  std::string shape;   ///< of a whole query: shape_of(its text)
   bool distinct = false;
   std::optional<Count> top;
   Selection selection = Selection::star;
