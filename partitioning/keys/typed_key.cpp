@@ -34,15 +34,6 @@ void append_u64(std::string& out, std::uint64_t value) {
   for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift));
 }
 
-void append_number_text(std::string& out, double number) {
-  char digits[32];
-  // One text per number: 42, 42.0 and 4.2e1 are the same key.
-  const bool whole = number == std::floor(number) && std::abs(number) <= whole_max;
-  const auto end = whole ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(number)).ptr
-                         : std::to_chars(digits, digits + sizeof digits, number).ptr;
-  out.append(digits, end);
-}
-
 void append_escaped(std::string& out, std::string_view text, bool hierarchical) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -91,7 +82,7 @@ Expected<KeyValue> decode_value(std::string_view text, bool hierarchical) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number)) return no_key();
   std::string again;
-  append_number_text(again, number);
+  append_key_number(again, number);
   if (again != text) return no_key();
   return number;
 }
@@ -182,6 +173,15 @@ void append_ordered(std::string& out, const KeyValue& value) {
 
 }  // namespace
 
+void append_key_number(std::string& out, double number) {
+  char digits[32];
+  // One text per number: 42, 42.0 and 4.2e1 are the same key.
+  const bool whole = number == std::floor(number) && std::abs(number) <= whole_max;
+  const auto end = whole ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(number)).ptr
+                         : std::to_chars(digits, digits + sizeof digits, number).ptr;
+  out.append(digits, end);
+}
+
 Expected<TypedKey> TypedKey::decode(std::string_view text, bool hierarchical) {
   TypedKey key;
   key.hierarchical_ = hierarchical;
@@ -202,7 +202,7 @@ std::string TypedKey::encode() const {
                           [&](bool truth) { text += truth ? "!true" : "!false"; },
                           [&](double number) {
                             text.push_back('!');
-                            append_number_text(text, number);
+                            append_key_number(text, number);
                           },
                           [&](const std::string& string) {
                             if (string.empty()) {

@@ -21,6 +21,9 @@ struct NullValue {
 };
 using KeyValue = std::variant<MissingValue, NullValue, bool, double, std::string>;
 
+/// Appends the one text of a number in a key: 42, 42.0 and 4.2e1 are the same key.
+void append_key_number(std::string& out, double number);
+
 /// A typed partition key: one value, or several in a hierarchy. A value type.
 ///
 /// Its text is the part of a document id before the first `:`.

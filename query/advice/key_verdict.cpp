@@ -1,0 +1,279 @@
+#include "query/advice/key_verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/assert.h"
+#include "partitioning/throughput/throughput_budget.h"
+
+namespace octavo::query::advice {
+
+namespace {
+
+constexpr std::size_t largest_shown_max = 5;
+constexpr std::size_t over_partition_shown_max = 10;
+constexpr std::uint32_t hot_documents_min = 10;  // of fewer documents some meet within a day by chance
+constexpr double partition_throughput = partitioning::partition_throughput_max;
+
+double sum(const std::vector<std::uint64_t>& parts) {
+  return std::accumulate(parts.begin(), parts.end(), 0.0,
+                         [](double total, std::uint64_t part) { return total + static_cast<double>(part); });
+}
+
+void divide(std::vector<double>& parts, double by) {
+  for (double& part : parts) part = by > 0 ? part / by : 0;
+}
+
+LargeValue large_value(const ValueTable& table, const ValueTable::Value& value) {
+  return {ValueUse(value), std::string(table.text_of(value)), value.is_cut, 0};
+}
+
+/// What all values of a key get now.
+struct Writes {
+  double total = 0;
+  double hottest = 0;
+  std::vector<double> by_range;
+  std::vector<std::pair<double, LargeValue>> hot;  ///< those with much of it
+};
+
+class Judge {
+ public:
+  Judge(const KeyCounter& counter, const TimeFrame& frame, double bytes_max, double horizon_days)
+      : counter_(counter), table_(counter.table()), beyond_(counter.large_values_beyond_table()) {
+    terms_.frame = frame;
+    terms_.closing_life_s = closing_life_s(table_.values(), frame);
+    terms_.bytes_max = bytes_max;
+    terms_.horizon_days = horizon_days;
+  }
+
+  const ForecastTerms& terms() const { return terms_; }
+
+  std::vector<ValueForecast> largest() const {
+    std::vector<ValueForecast> found;
+    const auto order = [](const ValueForecast& a, const ValueForecast& b) {
+      return a.forecast.final_bytes > b.forecast.final_bytes;
+    };
+    const auto consider = [&](const ValueUse& use, auto make_value) {
+      const Forecast one = forecast(use, terms_);
+      if (found.size() == largest_shown_max && one.final_bytes <= found.back().forecast.final_bytes) return;
+      if (found.size() == largest_shown_max) found.pop_back();
+      ValueForecast added{make_value(), one};
+      found.insert(std::ranges::upper_bound(found, added, order), std::move(added));
+    };
+    for (const auto& value : table_.values()) consider(value, [&] { return large_value(table_, value); });
+    for (const auto& value : beyond_) consider(value, [&] { return value; });
+    return found;
+  }
+
+  Forecast typical() const {
+    std::vector<const ValueTable::Value*> values;
+    for (const auto& value : table_.values()) values.push_back(&value);
+    if (values.empty()) return {};
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::ranges::nth_element(values, middle, {}, [](const auto* value) { return value->bytes; });
+    return forecast(**middle, terms_);
+  }
+
+  /// `hot_share_min`: values with more of the writes are kept in `hot`.
+  Writes writes(double hot_share_min) const {
+    Writes found;
+    found.by_range.resize(counter_.range_bytes().size());
+    // The values beyond this are all known, so each stands for itself; one of the others stands for its part of all.
+    const double total_bytes = sum(counter_.range_bytes());
+    const double known_from =
+        table_.sampled_bits() == 0 ? 0 : 2 * total_bytes / static_cast<double>(KeyCounter::heavy_max);
+    const double scale = std::ldexp(1.0, static_cast<int>(table_.sampled_bits()));
+    const auto take = [&](const ValueUse& use, double times) {
+      const double rate = write_rate(use, terms_);
+      found.total += rate * times;
+      found.by_range[use.range] += rate * times;
+      if (use.documents >= hot_documents_min) found.hottest = std::max(found.hottest, rate);
+    };
+    for (const auto& value : table_.values()) take(value, static_cast<double>(value.bytes) > known_from ? 1 : scale);
+    for (const auto& value : beyond_) {
+      if (static_cast<double>(value.bytes) > known_from) take(value, 1);
+    }
+    const auto keep_if_hot = [&](const ValueUse& use, auto make_value) {
+      const double rate = write_rate(use, terms_);
+      if (use.documents < hot_documents_min || rate <= hot_share_min * found.total) return;
+      found.hot.emplace_back(rate, make_value());
+    };
+    for (const auto& value : table_.values()) keep_if_hot(value, [&] { return large_value(table_, value); });
+    for (const auto& value : beyond_) keep_if_hot(value, [&] { return value; });
+    std::ranges::sort(found.hot, std::ranges::greater{}, [](const auto& one) { return one.first; });
+    return found;
+  }
+
+ private:
+  const KeyCounter& counter_;
+  const ValueTable& table_;
+  const std::vector<LargeValue> beyond_;
+  ForecastTerms terms_;
+};
+
+std::string percent(double share) {
+  return fmt::format("{:.1f} %", 100 * share);
+}
+
+/// A value in a sentence.
+std::string shown(const LargeValue& value) {
+  constexpr std::size_t shown_max = 60;
+  if (!value.is_cut && value.text.size() <= shown_max) return value.text;
+  std::size_t end = std::min(shown_max, value.text.size());
+  while (end > 0 && end < value.text.size() && (static_cast<unsigned char>(value.text[end]) & 0xC0) == 0x80) --end;
+  return value.text.substr(0, end) + "…";
+}
+
+std::string time_until_full(double days) {
+  return days <= 0 ? "has reached it" : fmt::format("reaches it in {:.1f} days", days);
+}
+
+void count_values(const ValueTable& table, KeyAdvice& advice) {
+  const auto sampled = static_cast<double>(table.values().size());
+  const double share = std::ldexp(1.0, -static_cast<int>(table.sampled_bits()));
+  // Each value is in the sample with this probability: two standard errors of a binomial distribution.
+  const double error = sampled > 0 ? 2 * std::sqrt((1 - share) / sampled) : 0;
+  const double estimate = sampled / share;
+  advice.values = static_cast<std::uint64_t>(std::llround(estimate));
+  advice.values_low = static_cast<std::uint64_t>(std::llround(estimate * (1 - error)));
+  advice.values_high = static_cast<std::uint64_t>(std::llround(estimate * (1 + error)));
+}
+
+/// The value that makes a limit of storage matter within the horizon; null: none does.
+const ValueForecast* first_full(const std::vector<ValueForecast>& largest, double horizon_days) {
+  const ValueForecast* first = nullptr;
+  for (const auto& each : largest) {
+    const auto& days = each.forecast.full_in_days;
+    if (!days || *days > horizon_days) continue;
+    if (first == nullptr || *days < *first->forecast.full_in_days) first = &each;
+  }
+  return first;
+}
+
+void judge_storage(const Judge& judged, const AdviceLimits& limits, KeyAdvice& advice) {
+  advice.largest = judged.largest();
+  advice.typical = judged.typical();
+  const auto& life = judged.terms().closing_life_s;
+  if (life) advice.closes_after_days = *life / seconds_per_day;
+  if (const auto* full = first_full(advice.largest, limits.horizon_days)) {
+    advice.verdict = Verdict::rejected;
+    std::string reason =
+        fmt::format("storage: a logical partition may have {:.0f} bytes, and {} {}", limits.logical_bytes_max,
+                    shown(full->value), time_until_full(*full->forecast.full_in_days));
+    if (life) reason += fmt::format(", although values close after {:.1f} days", *advice.closes_after_days);
+    const auto& typical = advice.typical.full_after_days;
+    if (typical && *typical > limits.horizon_days)
+      reason += fmt::format("; a typical value is full after {:.1f} days", *typical);
+    advice.reasons.push_back(std::move(reason));
+    return;
+  }
+  if (advice.largest.empty()) return;
+  const double part = advice.largest.front().forecast.final_bytes / limits.logical_bytes_max;
+  if (life) {
+    const std::string when =
+        *life > 0 ? fmt::format("after {:.1f} days", *advice.closes_after_days) : "with their first document";
+    advice.reasons.push_back(
+        fmt::format("storage: values close {}, the largest at {} of the limit", when, percent(part)));
+  } else if (judged.terms().frame.shows_growth()) {
+    advice.reasons.push_back(fmt::format("storage: after {:.0f} days the largest value has {} of the limit",
+                                         limits.horizon_days, percent(part)));
+  }
+}
+
+void judge_writes(const Judge& judged, const AdviceLimits& limits, KeyAdvice& advice) {
+  const double hot_share = limits.throughput ? partition_throughput / static_cast<double>(*limits.throughput) : 1;
+  Writes writes = judged.writes(hot_share);
+  advice.hottest_share = writes.total > 0 ? writes.hottest / writes.total : 0;
+  advice.physical_write_shares = std::move(writes.by_range);
+  divide(advice.physical_write_shares, writes.total);
+  if (!limits.throughput) return;
+  const auto throughput = static_cast<double>(*limits.throughput);
+  const auto usable = [&](double of_one, double share) {
+    return share > 0 ? std::min(throughput, of_one / share) : throughput;
+  };
+  advice.usable = usable(partition_throughput, advice.hottest_share);
+  const auto& shares = advice.physical_write_shares;
+  const double fullest = shares.empty() ? 0 : std::ranges::max(shares);
+  advice.usable_as_spread = std::min(*advice.usable, usable(throughput / static_cast<double>(shares.size()), fullest));
+  for (const auto& [rate, value] : writes.hot) {
+    if (advice.over_partition.size() < over_partition_shown_max) advice.over_partition.push_back(value.text);
+  }
+  if (writes.hot.empty()) return;
+  advice.verdict = Verdict::rejected;
+  advice.reasons.push_back(
+      fmt::format("throughput: {} of the writes go to {}, and a physical partition serves {:.0f} RU/s, so only {:.0f} "
+                  "of {} RU/s can be used",
+                  percent(advice.hottest_share), shown(writes.hot.front().second), partition_throughput, *advice.usable,
+                  *limits.throughput));
+}
+
+/// The first value of a hierarchical key decides the physical partition, so its documents cannot be divided.
+void judge_first_values(const Judge& judged, const AdviceLimits& limits, KeyAdvice& advice) {
+  const auto largest = judged.largest();
+  if (const auto* full = first_full(largest, limits.horizon_days)) {
+    advice.verdict = Verdict::rejected;
+    advice.reasons.push_back(fmt::format(
+        "storage: documents with one first value share a physical partition, which may have {:.0f} bytes, and {} {}",
+        limits.physical_bytes_max, shown(full->value), time_until_full(*full->forecast.full_in_days)));
+  }
+  if (!limits.throughput) return;
+  const auto throughput = static_cast<double>(*limits.throughput);
+  const Writes writes = judged.writes(partition_throughput / throughput);
+  if (writes.hot.empty()) return;
+  const double share = writes.hottest / writes.total;
+  advice.verdict = Verdict::rejected;
+  advice.usable = std::min(*advice.usable, partition_throughput / share);
+  advice.usable_as_spread = std::min(*advice.usable_as_spread, *advice.usable);
+  advice.reasons.push_back(
+      fmt::format("throughput: {} of the writes have the first value {}, and share a physical partition",
+                  percent(share), shown(writes.hot.front().second)));
+}
+
+/// Whether queries need all values of the key to read one physical partition: nothing but the whole text is hashed.
+bool needs_all_values(const KeyCandidate& candidate) {
+  return candidate.kind == KeyCandidate::Kind::composite;
+}
+
+}  // namespace
+
+KeyAdvice judge(const KeyCounter& counter, const KeyCounter* first_values, const TimeFrame& frame,
+                const AdviceLimits& limits) {
+  OCTAVO_ASSERT((first_values != nullptr) == (counter.candidate().kind == KeyCandidate::Kind::hierarchical));
+  KeyAdvice advice;
+  advice.candidate = counter.candidate();
+  advice.missing = counter.missing();
+  count_values(counter.table(), advice);
+  advice.physical_shares.assign(counter.range_bytes().begin(), counter.range_bytes().end());
+  divide(advice.physical_shares, sum(counter.range_bytes()));
+  const Judge judged(counter, frame, limits.logical_bytes_max, limits.horizon_days);
+  judge_storage(judged, limits, advice);
+  judge_writes(judged, limits, advice);
+  if (first_values != nullptr) {
+    judge_first_values(Judge(*first_values, frame, limits.physical_bytes_max, limits.horizon_days), limits, advice);
+  }
+  if (advice.missing > 0) {
+    advice.reasons.push_back(fmt::format(
+        "{} documents lack the key, or a value of it: those without any share a logical partition", advice.missing));
+  }
+  return advice;
+}
+
+void rank(std::vector<KeyAdvice>& all, bool by_queries) {
+  const auto order = [by_queries](const KeyAdvice& advice) {
+    const double usable = advice.usable ? *advice.usable : partition_throughput / std::max(advice.hottest_share, 1e-9);
+    const double largest = advice.largest.empty() ? 0 : advice.largest.front().forecast.final_bytes;
+    const double fan_out = by_queries && advice.queries ? advice.queries->fan_out_charge_share : 0;
+    return std::tuple(advice.verdict == Verdict::rejected, fan_out, -usable, needs_all_values(advice.candidate),
+                      largest);
+  };
+  std::ranges::stable_sort(all, {}, order);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].rank = i + 1;
+  if (!all.empty() && all.front().verdict == Verdict::good) all.front().verdict = Verdict::recommended;
+}
+
+}  // namespace octavo::query::advice
