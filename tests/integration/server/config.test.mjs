@@ -304,6 +304,16 @@ const effects = {
     await set(server, 'database/documents_per_bulk_max', 1);
     expectStatus(await server.post(`/${db}/_bulk_docs`, { docs: [{}, {}] }), 413);
   },
+  async 'advice/record'(server, db) {
+    const find = async () => expectStatus(await server.post(`/${db}/_find`, { selector: { n: 1 } }), 200);
+    const recorded = async () =>
+      expectStatus(await server.post(`/${db}/_partition_advisor`, { candidates: ['/n'] }), 200).recorded.requests;
+    await find();
+    assert.equal(await recorded(), 1);
+    await set(server, 'advice/record', 'false');
+    await find();
+    assert.equal(await recorded(), 1);
+  },
   async 'query/find_limit_default'(server, db) {
     await server.fill(db, [{ n: 1 }, { n: 2 }, { n: 3 }]);
     const count = async () => expectStatus(await server.post(`/${db}/_find`, { selector: { n: { $gt: 0 } } }), 200).docs.length;
