@@ -1,5 +1,5 @@
 // Databases themselves: creation, information, deletion, their facts, and the maintenance calls.
-import { aBoolean, aCharge, aCount, Constant, Sequence } from './opaque.mjs';
+import { aBoolean, aCharge, aCount, aUse, Constant, Sequence } from './opaque.mjs';
 import { badRequest, notFound, Refusal, Reply } from './reply.mjs';
 import { encodeId, isObject } from './request.mjs';
 
@@ -66,6 +66,7 @@ export function partitionInfo({ database, partition }) {
     db_name: database.name,
     sizes: { active: aCount, external: aCount },
     request_units: aCharge,
+    limits: { bytes: aUse('used'), request_units: aUse('per_second') },
     partition,
     ...database.counts(({ id }) => database.partitionOf(id) === partition),
   });

@@ -39,6 +39,9 @@ export class Accepted {
 export const aCount = new Accepted((value) => (Number.isInteger(value) && value >= 0) || 'expected a count');
 export const aBoolean = new Accepted((value) => typeof value === 'boolean' || 'expected true or false');
 export const aCharge = new Accepted((value) => (typeof value === 'number' && value >= 0) || 'expected request units');
+/// How much of a limit is used, by the member `used`.
+export const aUse = (used) =>
+  new Accepted((use) => (use[used] >= 0 && use.max > 0 && Math.abs(use.share - use[used] / use.max) < 0.001) || 'expected the use of a limit');
 export const matching = (pattern) =>
   new Accepted((value) => (typeof value === 'string' && pattern.test(value)) || `expected ${pattern}`);
 
