@@ -125,10 +125,13 @@ class VersionFollower extends ItemFollower {
       reply = await this.ask(connection);
     } while (reply.lost);
     connection.close();
-    if (reply.status !== 304) return this.refused(reply);
+    if (![200, 304].includes(reply.status)) return this.refused(reply);
     this.tag = reply.headers.etag;
     this.since = revOf(this.tag);
-    this.from = sequenceNumber(this.since);
+    // A 200 has what was written while the request was on its way, from the first such version on.
+    const rows = reply.status === 200 ? reply.body.Documents : [];
+    this.from = rows.length > 0 ? rows[0].metadata.lsn - 1 : sequenceNumber(this.since);
+    for (const row of rows) this.takeItem(row);
     return undefined;
   }
   takeItem({ current, previous, metadata }) {
