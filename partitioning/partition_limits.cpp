@@ -35,6 +35,14 @@ Expected<void> complete(storage::LargePartitions& large, const storage::Snapshot
   return {};
 }
 
+Expected<PartitionUse> physical_use(Database& database, std::size_t partition_id, const Consumption::Report& spent) {
+  auto use = limits_in(database, database.engine().settings().physical_partition_bytes_max);
+  OCTAVO_TRY(const auto sizes, database.physical_partition(partition_id).store().sizes());
+  use.bytes = sizes.used_bytes;
+  use.per_second = spent.last_minute / 60;
+  return use;
+}
+
 }  // namespace
 
 Expected<PartitionUse> limits_of_partition(Database& database, std::string_view partition_key) {
@@ -48,11 +56,7 @@ Expected<PartitionUse> limits_of_partition(Database& database, std::string_view 
 }
 
 Expected<PartitionUse> limits_of_physical_partition(Database& database, std::size_t partition_id) {
-  auto use = limits_in(database, database.engine().settings().physical_partition_bytes_max);
-  OCTAVO_TRY(const auto sizes, database.physical_partition(partition_id).store().sizes());
-  use.bytes = sizes.used_bytes;
-  use.per_second = database.meter().report(partition_id, 0).last_minute / 60;
-  return use;
+  return physical_use(database, partition_id, database.meter().report(partition_id, 0));
 }
 
 Expected<LimitReport> limits_of(Database& database) {
@@ -60,7 +64,7 @@ Expected<LimitReport> limits_of(Database& database) {
   for (const std::size_t partition_id : database.partition_ids()) {
     auto& partition = database.physical_partition(partition_id);
     const auto spent = database.meter().report(partition_id, HotKeys::keys_max);
-    OCTAVO_TRY(const auto physical, limits_of_physical_partition(database, partition_id));
+    OCTAVO_TRY(const auto physical, physical_use(database, partition_id, spent));
     report.physical.push_back({partition_id, physical});
 
     OCTAVO_TRY(const auto snapshot, database.snapshot(partition_id));
@@ -69,8 +73,9 @@ Expected<LimitReport> limits_of(Database& database) {
     for (const HotKey& hot : spent.hot_keys) {
       if (std::ranges::find(keys, hot.partition_key) == keys.end()) keys.push_back(hot.partition_key);
     }
+    const auto unused = limits_in(database, partition.options().logical_partition_bytes_max);
     for (std::string& key : keys) {
-      auto use = limits_in(database, partition.options().logical_partition_bytes_max);
+      auto use = unused;
       OCTAVO_TRY(const auto statistics, snapshot.statistics_of(key));
       use.bytes = statistics.external_bytes;
       const auto hot = std::ranges::find(spent.hot_keys, key, &HotKey::partition_key);

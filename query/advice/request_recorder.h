@@ -32,7 +32,7 @@ struct RecordedShape : QueryShape {
 
 struct RecordedRequests {
   std::uint64_t count = 0;
-  std::int64_t since_s = 0;           ///< Unix time of the first one; 0: there is none
+  std::int64_t since_s = 0;           ///< Unix time of the first query; 0: no query was recorded
   std::vector<RecordedShape> shapes;  ///< the most frequent ones first
 };
 

@@ -93,6 +93,18 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   return number;
 }
 
+Expected<std::size_t> wanted_count(const Request& request, std::string_view name, std::size_t otherwise,
+                                   std::size_t max) {
+  const auto text = request.parameter(name);
+  if (!text) return otherwise;
+  const auto number = parse_integer(*text);
+  if (!number || *number < 0 || static_cast<std::uint64_t>(*number) > max) {
+    return fail(ErrorCode::bad_request,
+                "`" + std::string(name) + "` must be a whole number from 0 to " + std::to_string(max) + ".");
+  }
+  return static_cast<std::size_t>(*number);
+}
+
 Expected<void> require_json_content_type(const Request& request) {
   const auto header = request.header("Content-Type");
   if (header && equals_ignoring_case(trim_blanks(header->substr(0, header->find(';'))), json_type)) return {};

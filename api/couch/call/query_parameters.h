@@ -37,6 +37,11 @@ bool is_true(const Request& request, std::string_view name);
 /// Parses a decimal integer with an optional sign. nullopt if there is anything before or after it.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
+/// How many rows of a report are wanted; `otherwise` without the parameter. Error bad_request: it is no whole number
+/// from 0 to `max`.
+Expected<std::size_t> wanted_count(const Request& request, std::string_view name, std::size_t otherwise,
+                                   std::size_t max);
+
 /// Error bad_content_type (415) unless the request has `Content-Type: application/json`, with any parameters.
 Expected<void> require_json_content_type(const Request& request);
 

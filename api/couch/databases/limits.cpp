@@ -15,21 +15,11 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::int64_t top_default = 10;
-constexpr std::int64_t top_max = 1'000;
+constexpr std::size_t top_default = 10;
+constexpr std::size_t top_max = 1'000;
 
 double rounded(double value) {
   return std::round(value * 10'000) / 10'000;
-}
-
-Expected<std::size_t> top_wanted(const Request& request) {
-  const auto text = request.parameter("top");
-  if (!text) return static_cast<std::size_t>(top_default);
-  const auto number = parse_integer(*text);
-  if (!number || *number < 0 || *number > top_max) {
-    return fail(ErrorCode::bad_request, "`top` must be a whole number from 0 to 1000.");
-  }
-  return static_cast<std::size_t>(*number);
 }
 
 Expected<json::object> limit_report(partitioning::Database& database, std::size_t top) {
@@ -68,7 +58,7 @@ json::object limits_json(const partitioning::PartitionUse& use) {
 }
 
 Task<Expected<Reply>> get_limits(Call& call) {
-  OCTAVO_CO_TRY(const auto top, top_wanted(call.request));
+  OCTAVO_CO_TRY(const auto top, wanted_count(call.request, "top", top_default, top_max));
   auto work = [&] { return limit_report(*call.database, top); };
   OCTAVO_CO_TRY(const auto report, co_await call.services.engine.workers().run_blocking(std::move(work)));
   co_return json_reply(report);

@@ -34,16 +34,6 @@ json::array hot_keys(const std::vector<partitioning::HotKey>& keys) {
   return shown;
 }
 
-Expected<std::size_t> hot_keys_wanted(const Request& request) {
-  const auto text = request.parameter("hot");
-  if (!text) return hot_keys_default;
-  const auto number = parse_integer(*text);
-  if (!number || *number < 0 || *number > static_cast<std::int64_t>(partitioning::HotKeys::keys_max)) {
-    return fail(ErrorCode::bad_request, "`hot` must be a whole number from 0 to 32.");
-  }
-  return static_cast<std::size_t>(*number);
-}
-
 Expected<json::object> throughput_report(partitioning::Database& database, std::size_t hot_keys_wanted) {
   const auto& meter = database.meter();
   const auto budget = meter.budget();
@@ -60,10 +50,9 @@ Expected<json::object> throughput_report(partitioning::Database& database, std::
                        {"refused", report.refused},
                        {"hot_partitions", hot_keys(report.hot_keys)},
                        {"limits", limits_json(use)}};
-    if (rate != 0) {
-      const double share = static_cast<double>(rate) / static_cast<double>(budget->shares());
-      shown["throughput"] = hundredths(share);
-      shown["used"] = hundredths(report.last_second / share);
+    if (use.is_throttled) {
+      shown["throughput"] = hundredths(use.per_second_max);
+      shown["used"] = hundredths(report.last_second / use.per_second_max);
     }
     partitions.push_back(std::move(shown));
   }
@@ -75,7 +64,8 @@ Expected<json::object> throughput_report(partitioning::Database& database, std::
 }  // namespace
 
 Task<Expected<Reply>> get_throughput(Call& call) {
-  OCTAVO_CO_TRY(const auto wanted, hot_keys_wanted(call.request));
+  OCTAVO_CO_TRY(const auto wanted,
+                wanted_count(call.request, "hot", hot_keys_default, partitioning::HotKeys::keys_max));
   auto work = [&] { return throughput_report(*call.database, wanted); };
   OCTAVO_CO_TRY(const auto report, co_await call.services.engine.workers().run_blocking(std::move(work)));
   co_return json_reply(report);
