@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,6 +31,7 @@ struct DocumentHead {
   bool has_conflicts = false;  ///< more than one leaf, live or deleted
   bool has_tree_row = false;   ///< its history has the form of format 1 (see history.h)
   std::string_view ancestry;   ///< encoded (see Ancestry); empty: the winner has no ancestors, or has_tree_row
+  std::uint32_t owner = 0;     ///< number of the projection that wrote it (DocumentOwners); 0: a client did
 };
 
 /// The winning revision of a document as stored: for those who need no body, or decide whether they do.
@@ -92,6 +94,28 @@ struct DocumentWrite {
   std::optional<Sequence> dropped_through = {};
   /// pack_body(body), if the caller has packed it; else the writer does it, which is short of time.
   std::optional<std::string> packed = std::nullopt;
+  /// Number of the projection that writes a row (DocumentOwners); 0: a client writes. A row may be put and deleted any
+  /// number of times: what is there already does not change. A deletion leaves documents alone that are not rows of
+  /// this projection. Error conflict: the id has a document of a client, or a row of another projection.
+  std::uint32_t owner = 0;
+};
+
+/// The projections that write documents of a database. Such a document belongs to its projection: clients cannot
+/// change it. The row of a projection that no longer exists is an ordinary document. Immutable.
+struct DocumentOwners {
+  struct Owner {
+    std::uint32_t number = 0;  ///< not 0; never given twice in a database
+    std::string name;          ///< for messages: "front_page of blog/posts"
+    bool exclusive = false;    ///< clients may write only design documents and local documents
+  };
+  std::vector<Owner> owners;
+
+  const Owner* find(std::uint32_t number) const {
+    const auto found = std::ranges::find(owners, number, &Owner::number);
+    return found == owners.end() ? nullptr : &*found;
+  }
+  /// The one with the database to itself, if there is one: then it is the only one.
+  const Owner* exclusive() const { return !owners.empty() && owners.front().exclusive ? &owners.front() : nullptr; }
 };
 
 struct LocalDocumentWrite {

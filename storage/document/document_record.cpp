@@ -17,8 +17,9 @@ constexpr std::uint8_t has_conflicts_flag = 4;
 constexpr std::uint8_t text_hash_flag = 8;
 constexpr std::uint8_t half_hash_flag = 16;
 constexpr std::uint8_t packed_body_flag = 32;
+constexpr std::uint8_t has_owner_flag = 64;
 constexpr std::uint8_t head_known = head_mark | deleted_flag | has_ancestry_flag | has_conflicts_flag | text_hash_flag |
-                                    half_hash_flag | packed_body_flag;
+                                    half_hash_flag | packed_body_flag | has_owner_flag;
 constexpr std::uint64_t modified_s_max = (std::uint64_t{1} << 48) - 1;
 /// No database gets there; a damaged row beyond it would leave no sequences for further changes.
 constexpr Sequence last_sequence_max = std::numeric_limits<std::int64_t>::max();
@@ -73,10 +74,12 @@ void encode_document(std::string& out, const DocumentRecord& document) {
   if (!document.ancestry.empty()) head |= has_ancestry_flag;
   if (document.has_conflicts) head |= has_conflicts_flag;
   if (document.body.is_packed()) head |= packed_body_flag;
+  if (document.owner != 0) head |= has_owner_flag;
   writer.u8(head);
   writer.varint(document.sequence);
   writer.varint(static_cast<std::uint64_t>(document.modified_s) & modified_s_max);
   write_revision(writer, document.revision, form);
+  if (document.owner != 0) writer.varint(document.owner);
   if (!document.ancestry.empty()) writer.sized_bytes(document.ancestry);
   // A damaged packed body can have the same bytes.
   if (document.body.is_packed() || document.body.bytes() != "{}") writer.bytes(document.body.bytes());
@@ -96,6 +99,11 @@ Expected<DocumentRecord> decode_document(std::string_view id, std::string_view r
       return damaged("document");
     }
     document.modified_s = static_cast<std::int64_t>(modified_s);
+    if (flags & has_owner_flag) {
+      const std::uint64_t owner = reader.varint();
+      if (owner == 0 || owner > std::numeric_limits<std::uint32_t>::max()) return damaged("document");
+      document.owner = static_cast<std::uint32_t>(owner);
+    }
     if (flags & has_ancestry_flag) {
       document.ancestry = reader.sized_bytes();
       if (document.ancestry.empty()) return damaged("document");

@@ -66,9 +66,10 @@ bool read_revision(ByteReader& reader, bool text_hash, Revision& revision);
 /// Stored form of a document's winning revision.
 ///
 /// Format (document record):
-///   record := head:u8 sequence:varint modified_s:varint revision [ancestry:sized] body
+///   record := head:u8 sequence:varint modified_s:varint revision [owner:varint] [ancestry:sized] body
 ///   head   := 80 and flags: 1 deleted, 2 has an ancestry, 4 has conflicts, 8 the hash is text, 10 the hash is half,
-///             20 the body is packed
+///             20 the body is packed, 40 has an owner
+///   owner  := number of the projection that wrote it
 ///   body   := minified JSON object without _id, _rev, _deleted; absent stands for {}. Or a packed body
 ///
 ///   in format 1: record := 01 flags:u8 sequence:u64 modified_s:u48 revision body

@@ -38,6 +38,7 @@ Expected<DocumentCopy> CopyReader::document(std::string_view id) const {
   copy.modified_s = document.modified_s;
   copy.deleted = document.deleted;
   copy.has_conflicts = document.has_conflicts;
+  copy.owner = document.owner;
   copy.body.assign(document.body);
   const history::Trees history_trees{tree(PartitionTree::histories), tree(PartitionTree::revisions)};
   OCTAVO_TRY(const RevisionTree revisions, history::read(transaction_, history_trees, document));

@@ -24,6 +24,7 @@ struct DocumentCopy {
   std::int64_t modified_s = 0;
   bool deleted = false;
   bool has_conflicts = false;
+  std::uint32_t owner = 0;
   std::string ancestry;  ///< as DocumentView::ancestry, in the present form even if it is stored in an earlier one
   OwnedBody body;        ///< as stored: neither opened nor packed on the way
   std::vector<std::pair<std::string, std::string>> histories;  ///< rows of its history

@@ -47,8 +47,45 @@ Expected<Expected<std::optional<Revision>>> DocumentWriter::resolve_parent(const
   return before.tree->is_leaf(*write.parent) ? Parent(write.parent) : Parent(conflict());
 }
 
+Refusal DocumentWriter::check_owner(const DocumentWrite& write, const Before& before) const {
+  if (environment_.owners == nullptr && write.owner == 0) return std::nullopt;
+  const auto* const owner = before.live && before.document.owner != 0 && environment_.owners != nullptr
+                                ? environment_.owners->find(before.document.owner)
+                                : nullptr;
+  if (write.owner != 0) {
+    const bool is_of_client = before.live && before.document.owner == 0;
+    const bool is_of_other = owner != nullptr && owner->number != write.owner;
+    // A deletion of a row that is none has nothing to do.
+    if (write.deleted || (!is_of_client && !is_of_other)) return std::nullopt;
+    return Error{ErrorCode::conflict, "The id is taken.", {}};
+  }
+  if (owner != nullptr) {
+    return Error{ErrorCode::forbidden,
+                 "The document is a row of the projection " + owner->name + ", which alone changes it.",
+                 "derived_document"};
+  }
+  const auto* const exclusive = environment_.owners->exclusive();
+  if (exclusive != nullptr && !write.deleted && !is_design_id(write.id)) {
+    return Error{ErrorCode::forbidden,
+                 "The projection " + exclusive->name +
+                     " has this database to itself: clients write only design "
+                     "documents and local documents.",
+                 "derived_document"};
+  }
+  return std::nullopt;
+}
+
+Expected<bool> DocumentWriter::is_written_already(const DocumentWrite& write, Before& before) {
+  OCTAVO_ASSERT(write.owner != 0 && !write.replicated);
+  const bool is_own = before.live && before.document.owner == write.owner;
+  if (write.deleted || !is_own) return write.deleted && !is_own;
+  OCTAVO_TRY(const std::string_view json, open_body(before));
+  return json == write.body;
+}
+
 Expected<Refusal> DocumentWriter::check(const DocumentWrite& write) {
   OCTAVO_TRY(Before before, load(write.id));
+  if (auto refusal = check_owner(write, before)) return refusal;
   if (!write.replicated) {
     OCTAVO_TRY(auto parent, resolve_parent(write, before));
     if (!parent) return Refusal(std::move(parent).error());
@@ -60,6 +97,11 @@ Expected<Refusal> DocumentWriter::check(const DocumentWrite& write) {
 
 Expected<EditOutcome> DocumentWriter::apply(const DocumentWrite& write) {
   OCTAVO_TRY(Before before, load(write.id));
+  if (auto refusal = check_owner(write, before)) return EditOutcome(std::unexpected(*std::move(refusal)));
+  if (write.owner != 0) {
+    OCTAVO_TRY(const bool done, is_written_already(write, before));
+    if (done) return EditOutcome(WrittenDocument{before.document.revision, 0});
+  }
   OCTAVO_TRY(auto quota, check_quota(write, before));
   if (quota) return EditOutcome(std::unexpected(*std::move(quota)));
 
@@ -123,6 +165,10 @@ Expected<std::vector<Revision>> DocumentWriter::purge(const PurgeRequest& reques
   std::vector<Revision> purged;
   OCTAVO_TRY(Before before, load(request.id));
   if (!before.exists) return purged;
+  DocumentWrite removal;
+  removal.id = request.id;
+  removal.deleted = true;
+  if (check_owner(removal, before)) return purged;
   OCTAVO_TRY_VOID(read_tree(before));
   RevisionTree after = *before.tree;
   for (const Revision& revision : request.revisions) {

@@ -84,7 +84,7 @@ Expected<std::string_view> DocumentWriter::open_body(const NewBody& body) {
 }
 
 Expected<DocumentWriter::NewBody> DocumentWriter::body_of(const DocumentWrite& write) {
-  NewBody body{StoredBody::of_json(write.body), write.body};
+  NewBody body{StoredBody::of_json(write.body), write.body, write.deleted ? 0 : write.owner};
   if (write.packed) {
     if (write.packed->empty()) return body;
     OCTAVO_TRY(body.stored, StoredBody::of_packed(*write.packed));
@@ -218,13 +218,13 @@ Expected<DocumentWriter::NewBody> DocumentWriter::place_leaf_bodies(std::string_
   if (new_revision && winner == *new_revision) {
     winner_body = new_body;
   } else if (before.exists && winner == before.document.revision) {
-    winner_body = {before.document.body, before.json};
+    winner_body = {before.document.body, before.json, before.document.owner};
   } else {
     OCTAVO_TRY(const auto stored, long_key::get(transaction_, leaves, leaf_key(id, winner)));
     if (!stored) return fail(ErrorCode::corrupted, "A conflicting revision of " + std::string(id) + " is missing.");
     OCTAVO_TRY(const StoredBody body, StoredBody::decode(*stored));
     promoted_body_.assign(body);
-    winner_body = {promoted_body_.view(), std::nullopt};
+    winner_body = {promoted_body_.view(), std::nullopt, 0};
   }
   if (before.exists && before.document.has_conflicts) {
     // Rows of leaves that are no longer leaves, or that are now stored in the document's own row.
@@ -362,6 +362,7 @@ Expected<Sequence> DocumentWriter::store(std::string_view id, std::string_view p
     OCTAVO_TRY_VOID(store_history(id, before, after, growth));
     document.ancestry = ancestry_;
     document.body = body.stored;
+    document.owner = body.owner;
     record_.clear();
     encode_document(record_, document);
     OCTAVO_TRY_VOID(rows_.put(id, record_, document.deleted, before.row));

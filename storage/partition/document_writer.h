@@ -43,6 +43,7 @@ class DocumentWriter {
     std::size_t partition_id = 0;
     DocumentObserver* observer = nullptr;     ///< null: no derived data
     const UniqueKeys* unique_keys = nullptr;  ///< null: none
+    const DocumentOwners* owners = nullptr;   ///< null: none
     std::uint32_t revs_limit = 1000;
     std::uint64_t logical_partition_bytes_max = 20ULL << 30;
     LargePartitions* large_partitions = nullptr;  ///< null: they are not noted
@@ -105,6 +106,7 @@ class DocumentWriter {
   struct NewBody {
     StoredBody stored;
     std::optional<std::string_view> json;  ///< nullopt: not opened yet
+    std::uint32_t owner = 0;               ///< as DocumentHead::owner
   };
 
   Tree tree(PartitionTree name) const { return environment_.trees.tree(static_cast<std::size_t>(name)); }
@@ -122,6 +124,10 @@ class DocumentWriter {
   Expected<Expected<std::optional<Revision>>> resolve_parent(const DocumentWrite& write, Before& before) const;
   Expected<Refusal> check_quota(const DocumentWrite& write, const Before& before);
   Expected<Refusal> check_unique(const DocumentWrite& write);
+  /// Refuses a change of what belongs to another: see DocumentWrite::owner.
+  Refusal check_owner(const DocumentWrite& write, const Before& before) const;
+  /// Whether a projection's edit has nothing to do.
+  Expected<bool> is_written_already(const DocumentWrite& write, Before& before);
   /// `expired`: the document had expired, so others may have taken, and given back, its former values.
   Expected<void> move_unique(const DocumentChange& change, bool expired);
   Expected<logical_rows::Partition*> logical_partition(std::string_view partition_key);

@@ -52,6 +52,7 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
     document.modified_s = copy.modified_s;
     document.deleted = copy.deleted;
     document.has_conflicts = copy.has_conflicts;
+    document.owner = copy.owner;
     document.ancestry = copy.ancestry;
     document.body = copy.body.view();
     record_.clear();

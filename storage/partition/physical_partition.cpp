@@ -363,6 +363,7 @@ std::shared_ptr<UnfedChanges> PhysicalPartition::unfed_changes() {
 
 PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> group) {
   const std::shared_ptr<DocumentObserver> watching = observer();
+  const std::shared_ptr<const DocumentOwners> known_owners = owners();
   std::size_t bytes = 0;
   for (const Job& job : group) bytes += job.bytes;
   const DocumentWriter::Environment writer_environment{
@@ -371,6 +372,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
       .partition_id = options_.partition_id,
       .observer = watching.get(),
       .unique_keys = unique_keys_.get(),
+      .owners = known_owners.get(),
       .revs_limit = revs_limit_.load(std::memory_order_relaxed),
       .logical_partition_bytes_max = options_.logical_partition_bytes_max,
       .large_partitions = &large_partitions_,

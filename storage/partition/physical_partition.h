@@ -116,6 +116,12 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   void set_unique_keys(std::shared_ptr<const UniqueKeys> keys) { unique_keys_ = std::move(keys); }
   const UniqueKeys* unique_keys() const { return unique_keys_.get(); }  ///< null: the database has no unique keys
 
+  /// The projections that write documents of the database; null: there are none. From the next group of writes on.
+  void set_owners(std::shared_ptr<const DocumentOwners> owners) {
+    owners_.store(std::move(owners), std::memory_order_release);
+  }
+  std::shared_ptr<const DocumentOwners> owners() const { return owners_.load(std::memory_order_acquire); }
+
   using PurgeCompletion = std::move_only_function<void(Expected<std::vector<std::vector<Revision>>>)>;
   /// Removes leaf revisions without leaving a tombstone; completes with the purged revisions of each request.
   void purge(std::vector<PurgeRequest> requests, PurgeCompletion done);
@@ -238,6 +244,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   std::atomic<ReplacedLimits> replaced_{};
   std::atomic<bool> has_time_to_live_{false};  ///< lets readers skip the shared pointer if there is no time to live
   std::atomic<std::shared_ptr<const TimeToLive>> time_to_live_;
+  std::atomic<std::shared_ptr<const DocumentOwners>> owners_;
 
   std::atomic<bool> discarded_{false};
   LargePartitions large_partitions_;

@@ -32,6 +32,7 @@ struct Sample {
     document.sequence = 1'000'000;
     document.modified_s = 1'700'000'000;
     document.has_conflicts = true;
+    document.owner = 300;
     document.ancestry = encoded_ancestry;
     document.body = R"({"a":1})";
   }
@@ -45,6 +46,7 @@ void check_equal(const DocumentRecord& decoded, const DocumentView& document) {
   CHECK(decoded.modified_s == document.modified_s);
   CHECK(decoded.deleted == document.deleted);
   CHECK(decoded.has_conflicts == document.has_conflicts);
+  CHECK(decoded.owner == document.owner);
   CHECK(decoded.ancestry == document.ancestry);
   CHECK_FALSE(decoded.body.is_packed());
   CHECK(decoded.body.bytes() == document.body);
