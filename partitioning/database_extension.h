@@ -19,6 +19,8 @@ class DatabaseExtension {
   virtual void committed() = 0;
   /// Database::definition() has changed. Must not block.
   virtual void definition_changed() {}
+  /// Which projections write into the database has changed. May wait for the disk.
+  virtual void owners_changed() {}
   /// The database is being deleted or the server stops: ends background work, waits for it, closes files. Idempotent.
   virtual void shut_down() = 0;
 

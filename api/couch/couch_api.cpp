@@ -12,6 +12,7 @@
 #include "api/couch/documents/bulk_handlers.h"
 #include "api/couch/documents/document_handlers.h"
 #include "api/couch/functions/routes.h"
+#include "api/couch/projections/routes.h"
 #include "api/couch/queries/routes.h"
 #include "api/couch/server/server.h"
 #include "api/couch/server/session.h"
@@ -86,6 +87,7 @@ RouteList all_routes() {
   add_view_routes(routes);
   add_sql_routes(routes);
   add_procedure_routes(routes);
+  add_projection_routes(routes);
   add_search_routes(routes);
   add_reshard_routes(routes);
   add_cloudant_routes(routes);

@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include <boost/json.hpp>
 
 #include "api/models/container_definition.h"
+#include "api/models/item.h"
+#include "api/models/item_key.h"
+#include "api/models/item_shape.h"
 #include "partitioning/engine.h"
 #include "query/index/local/unique_keys.h"
 #include "query/json/parsed_document.h"
@@ -50,7 +55,44 @@ std::uint32_t throughput_of_owner(partitioning::Engine& engine, std::string_view
   return throughput != nullptr ? cosmos::throughput_from_json(*throughput).highest() : 0;
 }
 
+using query::project::DocumentForm;
+
+class CouchForm final : public DocumentForm {
+ public:
+  const query::sql::RowShape& shape() const override { return query::sql::document_rows(); }
+  std::optional<std::string> implied_id(std::string_view /*document_id*/) const override { return std::nullopt; }
+  bool keeps_key_in_body() const override { return false; }
+  Expected<Placed> place(std::string_view /*row*/, std::size_t /*bytes_max*/) const override {
+    return fail(ErrorCode::internal, "A projection has templates for the ids of these documents.");
+  }
+};
+
+class ContainerForm final : public DocumentForm {
+ public:
+  explicit ContainerForm(std::shared_ptr<const cosmos::ContainerDefinition> container)
+      : container_(std::move(container)) {}
+
+  const query::sql::RowShape& shape() const override { return *container_->shape; }
+  std::optional<std::string> implied_id(std::string_view document_id) const override {
+    return std::string(cosmos::item_id_of(document_id));
+  }
+  bool keeps_key_in_body() const override { return true; }
+  Expected<Placed> place(std::string_view row, std::size_t bytes_max) const override {
+    OCTAVO_TRY(auto item, cosmos::parse_item(row, *container_, bytes_max, std::nullopt));
+    return Placed{cosmos::document_id(item.key, item.id), std::move(item.body)};
+  }
+
+ private:
+  const std::shared_ptr<const cosmos::ContainerDefinition> container_;
+};
+
 }  // namespace
+
+Expected<std::shared_ptr<const DocumentForm>> read_form(const partitioning::Database& database) {
+  if (!is_container(database.definition()->text)) return std::make_shared<const CouchForm>();
+  OCTAVO_TRY(auto container, cosmos::container_of(database));
+  return std::make_shared<const ContainerForm>(std::move(container));
+}
 
 Expected<query::DatabaseProperties> read_definition(partitioning::Database& database) {
   OCTAVO_TRY(auto properties, properties_of(database));

@@ -1,19 +1,24 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "partitioning/database.h"
 #include "query/database/database_properties.h"
+#include "query/project/document_form.h"
 
 namespace octavo::api {
 
 /// The query::DefinitionReader for databases of both APIs. Errors: corrupted.
 Expected<query::DatabaseProperties> read_definition(partitioning::Database& database);
 
-/// Returns the same, but a container that shares its database's throughput has the throughput 0, and nothing waits for
-/// the disk.
+/// The query::project::FormReader for databases of both APIs. Errors: corrupted.
+Expected<std::shared_ptr<const query::project::DocumentForm>> read_form(const partitioning::Database& database);
+
+/// Returns the same as read_definition(), but a container that shares its database's throughput has the throughput 0,
+/// and nothing waits for the disk.
 Expected<query::DatabaseProperties> properties_of(const partitioning::Database& database);
 
 /// The definition of a database of the CouchDB API, from the properties that this API can set: time to live,

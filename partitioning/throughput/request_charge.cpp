@@ -37,7 +37,11 @@ RequestUnits charge_of_miss() {
 }
 
 RequestUnits charge_of_write(const WriteWork& work) {
-  return write_base + write_per_kib * kib(work.body_bytes) + write_per_index_row * static_cast<double>(work.index_rows);
+  return write_base + charge_of_further_row(work);
+}
+
+RequestUnits charge_of_further_row(const WriteWork& work) {
+  return write_per_kib * kib(work.body_bytes) + write_per_index_row * static_cast<double>(work.index_rows);
 }
 
 RequestUnits charge_of_scan(const ScanWork& work) {

@@ -33,6 +33,9 @@ RequestUnits charge_of_read(std::size_t body_bytes);
 /// A point read that found nothing, or nothing newer; a write that was rejected.
 RequestUnits charge_of_miss();
 RequestUnits charge_of_write(const WriteWork& work);
+/// A row that a projection writes together with others, beside the first one of a batch and physical partition. That
+/// one costs as much as any write.
+RequestUnits charge_of_further_row(const WriteWork& work);
 RequestUnits charge_of_scan(const ScanWork& work);
 /// Processor time of a stored procedure, trigger or user-defined function, in addition to its reads and writes.
 RequestUnits charge_of_function(std::chrono::nanoseconds time);

@@ -104,19 +104,20 @@ std::optional<DatabaseProperties> read_properties(partitioning::Database& databa
 }  // namespace
 
 DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks,
-                                   DefinitionReader read_definition, UnixClock now_s)
-    : DatabaseServices(database, tasks, read_definition, std::move(now_s), read_properties(database, read_definition)) {
-}
+                                   DefinitionReader read_definition, UnixClock now_s, project::FormReader read_form)
+    : DatabaseServices(database, tasks, read_definition, std::move(now_s), read_form,
+                       read_properties(database, read_definition)) {}
 
 DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks,
-                                   DefinitionReader read_definition, UnixClock now_s,
+                                   DefinitionReader read_definition, UnixClock now_s, project::FormReader read_form,
                                    const std::optional<DatabaseProperties>& properties)
     : database_(database),
       read_definition_(read_definition),
       now_s_(std::move(now_s)),
       design_functions_(database),
       feed_indexes_(database, tasks, feed_index_kinds()),
-      indexes_(database, tasks, policy_of(properties.value_or(DatabaseProperties{}))) {
+      indexes_(database, tasks, policy_of(properties.value_or(DatabaseProperties{}))),
+      projections_(database, tasks, read_form) {
   const std::lock_guard lock(mutex_);
   if (properties) apply(*properties);
 }
@@ -126,9 +127,9 @@ DatabaseServices::~DatabaseServices() {
 }
 
 partitioning::ExtensionFactory DatabaseServices::factory(ActiveTasks* tasks, DefinitionReader read_definition,
-                                                         UnixClock now_s) {
+                                                         UnixClock now_s, project::FormReader read_form) {
   return [=](partitioning::Database& database) -> std::unique_ptr<partitioning::DatabaseExtension> {
-    return std::make_unique<DatabaseServices>(database, tasks, read_definition, now_s);
+    return std::make_unique<DatabaseServices>(database, tasks, read_definition, now_s, read_form);
   };
 }
 
@@ -180,10 +181,12 @@ void DatabaseServices::apply(const DatabaseProperties& properties) {
 // How far the indexes have read the feed that make progress. Those that are behind are woken: in a database that does
 // not change nothing else does that.
 storage::Sequence DatabaseServices::followed_through() {
-  const storage::Sequence through = std::min(feed_indexes_.followed_through(), indexes_.followed_through());
+  const storage::Sequence through =
+      std::min({feed_indexes_.followed_through(), indexes_.followed_through(), projections_.followed_through()});
   if (through < database_.watermark()) {
     feed_indexes_.committed();
     indexes_.committed();
+    projections_.committed();
   }
   return through;
 }
@@ -197,6 +200,7 @@ void DatabaseServices::design_documents_changed() {
 void DatabaseServices::committed() {
   feed_indexes_.committed();
   indexes_.committed();
+  projections_.committed();
   if (auto* const tombstones = told_of_commits_.load(std::memory_order_acquire)) tombstones->committed();
 }
 
@@ -208,6 +212,7 @@ void DatabaseServices::definition_changed() {
 
 Expected<void> DatabaseServices::partition_added(std::size_t partition_id) {
   apply_properties();
+  projections_.apply_owners();
   return indexes_.partition_added(partition_id);
 }
 
@@ -221,6 +226,7 @@ bool DatabaseServices::is_partition_ready(std::size_t partition_id, std::size_t 
 
 void DatabaseServices::partitions_changed() {
   apply_properties();
+  projections_.apply_owners();
   indexes_.partitions_changed();
 }
 
@@ -233,6 +239,7 @@ void DatabaseServices::shut_down() {
   if (expiration_) expiration_->stop();
   if (retention_) retention_->stop();
   if (tombstones_) tombstones_->stop();
+  projections_.shut_down();
   feed_indexes_.shut_down();
   indexes_.shut_down();
 }
@@ -265,16 +272,17 @@ Expected<void> DatabaseServices::clean_up() {
 }
 
 std::size_t DatabaseServices::open_store_count() const {
-  return feed_indexes_.open_store_count() + indexes_.open_store_count();
+  return feed_indexes_.open_store_count() + indexes_.open_store_count() + projections_.open_store_count();
 }
 
 std::uint64_t DatabaseServices::last_used_ms() const {
-  return std::max(feed_indexes_.last_used_ms(), indexes_.last_used_ms());
+  return std::max({feed_indexes_.last_used_ms(), indexes_.last_used_ms(), projections_.last_used_ms()});
 }
 
 std::size_t DatabaseServices::close_idle(std::uint64_t last_used_before_ms) {
   recorder_.forget_if_idle();
-  return feed_indexes_.close_idle(last_used_before_ms) + indexes_.close_idle(last_used_before_ms);
+  return feed_indexes_.close_idle(last_used_before_ms) + indexes_.close_idle(last_used_before_ms) +
+         projections_.close_idle(last_used_before_ms);
 }
 
 }  // namespace octavo::query

@@ -22,6 +22,7 @@
 #include "query/follow/feed_indexes.h"
 #include "query/functions/design_functions.h"
 #include "query/index/catalog/mango_indexes.h"
+#include "query/project/projections.h"
 
 namespace octavo::query {
 
@@ -35,12 +36,12 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   using UnixClock = std::function<std::int64_t()>;
 
   DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition,
-                   UnixClock now_s = unix_now_s);
+                   UnixClock now_s = unix_now_s, project::FormReader read_form = nullptr);
   ~DatabaseServices() override;
 
-  /// For Engine::open. `tasks` may be null; it must outlive the engine.
+  /// For Engine::open. `tasks` may be null; it must outlive the engine. Without `read_form` there are no projections.
   static partitioning::ExtensionFactory factory(ActiveTasks* tasks, DefinitionReader read_definition,
-                                                UnixClock now_s = unix_now_s);
+                                                UnixClock now_s = unix_now_s, project::FormReader read_form = nullptr);
 
   partitioning::Database& database() { return database_; }
   MangoIndexes& indexes() { return indexes_; }
@@ -51,6 +52,8 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   /// The queries to the database, by shape.
   advice::RequestRecorder& recorder() { return recorder_; }
   const advice::RequestRecorder& recorder() const { return recorder_; }
+  /// The projections of which the database is the source.
+  project::Projections& projections() { return projections_; }
   /// The functions of the database's design documents.
   DesignFunctions& design_functions() { return design_functions_; }
   /// Waits until all documents that have expired by now are deleted, so that indexes that follow the feed no longer
@@ -60,6 +63,7 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   void design_documents_changed() override;
   void committed() override;
   void definition_changed() override;
+  void owners_changed() override { projections_.load_owners(); }
   Expected<void> partition_added(std::size_t partition_id) override;
   void partition_removed(std::size_t partition_id) override;
   bool is_partition_ready(std::size_t partition_id, std::size_t source) override;
@@ -76,7 +80,7 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
  private:
   /// `properties`: read before; nullopt: the definition is damaged.
   DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition,
-                   UnixClock now_s, const std::optional<DatabaseProperties>& properties);
+                   UnixClock now_s, project::FormReader read_form, const std::optional<DatabaseProperties>& properties);
   void apply_properties();
   void apply(const DatabaseProperties& properties);
   storage::Sequence followed_through();
@@ -88,6 +92,7 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   DesignFunctions design_functions_;
   FeedIndexes feed_indexes_;
   MangoIndexes indexes_;
+  project::Projections projections_;
   std::mutex mutex_;                                ///< guards the members below
   std::unique_ptr<Expiration> expiration_;          ///< created when documents first have a time to live, and then kept
   std::unique_ptr<VersionRetention> retention_;     ///< as above, for versions of documents

@@ -27,6 +27,8 @@ FeedDocument without_json(const storage::DocumentView& found, bool partitioned) 
   document.id = found.id;
   document.partition_key = partitioning::partition_key_of(found.id, partitioned);
   document.revision = found.revision;
+  document.modified_s = found.modified_s;
+  document.owner = found.owner;
   document.present = !found.deleted;
   return document;
 }

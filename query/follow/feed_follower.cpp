@@ -91,6 +91,11 @@ bool FeedFollower::makes_progress() {
   return !failure_;
 }
 
+std::optional<Error> FeedFollower::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
 void FeedFollower::post_follow() {
   // A queued job must not keep an index from being removed.
   const auto job = [weak = weak_from_this()] {

@@ -68,6 +68,8 @@ class FeedFollower : public std::enable_shared_from_this<FeedFollower> {
   bool following() const { return following_.load(); }
   /// False: the consumer is not fed, or its last attempt failed, which may last.
   bool makes_progress();
+  /// Why the last attempt failed; nullopt: it did not.
+  std::optional<Error> failure();
   int waiters() const { return waiters_.load(std::memory_order_relaxed); }
   void set_stopping(bool stopping) { stopping_->store(stopping); }
   /// After the jobs were stopped.

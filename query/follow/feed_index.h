@@ -26,6 +26,8 @@ struct FeedDocument {
   std::string partition_key;  ///< empty in databases without partitions
   bool present = false;       ///< live; otherwise all its entries must be removed
   storage::Revision revision;
+  std::int64_t modified_s = 0;
+  std::uint32_t owner = 0;  ///< as storage::DocumentHead::owner
   /// With `_id` and `_rev`, as functions see it, or the stored body (FeedConsumer::takes_bodies); empty if not present.
   std::string json;
 };

@@ -266,8 +266,8 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
 
   // The order matters: objects below use those above, and are destroyed before them.
   query::ActiveTasks active_tasks;
-  auto opened =
-      partitioning::Engine::open(settings, query::DatabaseServices::factory(&active_tasks, api::read_definition));
+  auto opened = partitioning::Engine::open(
+      settings, query::DatabaseServices::factory(&active_tasks, api::read_definition, unix_now_s, api::read_form));
   if (!opened) return refuse(opened.error());
   partitioning::Engine& engine = **opened;
   if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());
@@ -279,6 +279,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   });
   runtime_settings.observe(DatabaseSettings(engine));
   engine.splits().start();
+  query::project::Projections::resume(engine);
   auto authenticator = api::couch::Authenticator::create(settings, engine);
   if (!authenticator) return refuse(authenticator.error());
   std::shared_ptr<ServerCertificate> configured;

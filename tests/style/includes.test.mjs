@@ -53,9 +53,6 @@ const allowed = {
   'query/search':
     'query/design query/follow query/json query/search/analysis query/search/documents query/search/lucene ' +
     'query/search/run query/search/syntax query/selector',
-  'query/database':
-    'query/advice query/design query/follow query/functions query/index query/index/catalog query/index/local query/json ' +
-    'query/search query/view',
   'query/plan': 'query/collation query/index query/index/catalog query/json query/selector',
   'query/walk': 'query/design query/index query/index/catalog query/index/local query/json query/plan query/selector',
   'query/mango':
@@ -66,6 +63,11 @@ const allowed = {
   'query/sql/evaluate': 'query/index query/json query/selector query/sql/syntax',
   'query/sql/functions': 'query/index query/json query/selector query/sql/evaluate query/sql/syntax',
   'query/sql/compile': 'query/json query/sql/evaluate query/sql/functions query/sql/syntax',
+  'query/project':
+    'query/follow query/index query/json query/selector query/sql/compile query/sql/evaluate query/sql/syntax',
+  'query/database':
+    'query/advice query/design query/follow query/functions query/index query/index/catalog query/index/local query/json ' +
+    'query/project query/search query/view',
   'query/sql/constraints':
     'query/index query/json query/selector query/sql/compile query/sql/evaluate query/sql/syntax',
   'query/sql/run':
@@ -91,9 +93,10 @@ const allowed = {
   'api/couch/functions': 'api/couch/auth api/couch/call api/couch/documents api/models api/scripts',
   'api/couch/queries': 'api/couch/auth api/couch/call api/couch/documents api/http api/models api/scripts',
   'api/couch/cloudant': 'api/couch/auth api/couch/call api/couch/documents',
+  'api/couch/projections': 'api/couch/auth api/couch/call',
   'api/couch':
     'api/couch/auth api/couch/call api/couch/changes api/couch/cloudant api/couch/databases api/couch/documents ' +
-    'api/couch/functions api/couch/queries api/couch/server api/http',
+    'api/couch/functions api/couch/projections api/couch/queries api/couch/server api/http',
   'server/http': '',
   'server/process': '',
   'server/connection': 'server/http server/process',

@@ -44,7 +44,9 @@ std::string_view wrong_part(const Expression& expression) {
   return {};
 }
 
-std::string_view wrong_clause(const Query& query) {
+}  // namespace
+
+std::string_view wrong_in_expression_query(const Query& query) {
   if (query.selection != Query::Selection::value) return "its query must have the form SELECT VALUE … FROM c.";
   if (query.sources.size() != 1) return "its query must have one source in FROM, the item, and no JOIN.";
   const FromSource& source = query.sources[0];
@@ -55,6 +57,8 @@ std::string_view wrong_clause(const Query& query) {
   }
   return wrong_part(*query.items[0].expression);
 }
+
+namespace {
 
 std::string_view alias_of(const Query& query) {
   const FromSource& source = query.sources[0];
@@ -99,7 +103,7 @@ Expected<ComputedProperties::Ptr> ComputedProperties::parse(std::span<const Comp
     const auto whole = SqlQuery::parse(property.query);
     auto syntax = parse_query(property.query);
     if (!syntax) return refused(property, whole.error().to_error().reason);
-    if (const auto wrong = wrong_clause(**syntax); !wrong.empty()) return refused(property, wrong);
+    if (const auto wrong = wrong_in_expression_query(**syntax); !wrong.empty()) return refused(property, wrong);
     if (!whole) return refused(property, whole.error().to_error().reason);
     if (!all->numbers_.emplace(property.name, all->queries_.size()).second) {
       return refused(property, "there is another one of this name.");

@@ -21,6 +21,10 @@ struct ComputedProperty {
   std::string query;
 };
 
+/// Why `query` is not `SELECT VALUE expression FROM c` and nothing more, with an expression whose value follows from
+/// the item alone: "its query must not have subqueries." Empty: it is that.
+std::string_view wrong_in_expression_query(const Query& query);
+
 /// The computed properties of a container. A query that names one at the top level of an item gets the value of its
 /// expression instead of the stored property of that name; the item as a whole does not contain it.
 ///

@@ -1,0 +1,212 @@
+// /{db}/_projection: documents of a database that Octavo keeps as rows of another one.
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "api/couch/auth/authenticator.h"
+#include "api/couch/auth/security.h"
+#include "api/couch/call/json_reply.h"
+#include "api/couch/call/json_request.h"
+#include "api/couch/call/query_parameters.h"
+#include "api/couch/projections/routes.h"
+#include "partitioning/engine.h"
+#include "query/database/database_services.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+namespace json = boost::json;
+namespace project = query::project;
+
+constexpr std::size_t timeout_default_ms = 10'000;
+constexpr std::size_t timeout_max_ms = 600'000;
+
+std::string rev_of(const project::ProjectionRecord& record) {
+  return fmt::format("{}-{}", record.generation, record.identity);
+}
+
+std::unexpected<Error> no_projection() {
+  return fail(ErrorCode::not_found, "There is no projection of this name.");
+}
+
+json::object shown(const project::Projections::View& view, const partitioning::Database& database) {
+  const auto& numbers = view.status.numbers;
+  const auto behind = view.watermark - std::min(view.watermark, view.current_through);
+  json::object input{{"db", database.name()},
+                     {"sequence", database.format_sequence(numbers.checkpoint)},
+                     {"current_through", database.format_sequence(view.current_through)},
+                     {"behind", behind}};
+  json::object skipped{{"undefined_key", numbers.without_key},
+                       {"errors", numbers.errors},
+                       {"collisions", numbers.collisions},
+                       {"occupied", numbers.occupied}};
+  json::value last_error;
+  if (view.status.last_error_s != 0) {
+    last_error = json::object{{"doc", view.status.last_error_document},
+                              {"error", view.status.last_error},
+                              {"time", view.status.last_error_s}};
+  }
+  return {{"name", view.record.name},
+          {"rev", rev_of(view.record)},
+          {"state", view.state},
+          {"reason", view.failure ? json::value(*view.failure) : json::value()},
+          {"definition", view.record.definition.json},
+          {"inputs", json::array{std::move(input)}},
+          {"lag_seconds", std::round(view.status.lag_seconds * 1000) / 1000},
+          {"rows", numbers.rows - std::min(numbers.rows, numbers.occupied)},
+          {"candidates", numbers.candidates},
+          {"pending_writes", view.status.has_pending_writes ? numbers.outbox_rows : 0},
+          {"state_bytes", view.status.state_bytes},
+          {"skipped", std::move(skipped)},
+          {"last_error", std::move(last_error)},
+          {"since_start", json::object{{"changes", view.status.changes},
+                                       {"writes", view.status.writes},
+                                       {"request_units", std::round(view.status.request_units * 100) / 100}}}};
+}
+
+/// Runs a change of the projections, which waits for the disk.
+template <class Change>
+Task<Expected<void>> run_change(Call& call, Change change) {
+  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
+  auto work = [&] { return change(services->projections()); };
+  co_return co_await call.services.engine.workers().run_blocking(std::move(work));
+}
+
+Reply done(const project::Projections::View& view, int status) {
+  auto reply = json_reply(json::object{{"ok", true}, {"name", view.record.name}, {"rev", rev_of(view.record)}});
+  reply.status = status;
+  return reply;
+}
+
+Expected<std::shared_ptr<partitioning::Database>> open_target(const Call& call, const std::string& name) {
+  auto target = call.services.engine.open_database(name);
+  if (!target) {
+    if (target.error().code != ErrorCode::not_found) return target;
+    return fail(ErrorCode::not_found, fmt::format("The target {} does not exist: create it first.", name),
+                "target_missing");
+  }
+  // A projection copies documents to other readers.
+  if (!is_database_admin(call.user, **target, call.services.authenticator.has_admins())) {
+    return fail(ErrorCode::forbidden, fmt::format("You are not an administrator of the target {}.", name));
+  }
+  return target;
+}
+
+/// The projection exists already: the same request may be sent again.
+Expected<Reply> repeated(const project::Projections::View& view, const json::object& definition) {
+  if (view.record.definition.json == definition && view.state != "removing") return done(view, 200);
+  return fail(ErrorCode::conflict,
+              "There is another projection of this name. Delete it first, with `rows=keep` if its rows are to stay "
+              "until the new one has written them.");
+}
+
+Task<Expected<Reply>> put_projection(Call& call) {
+  const std::string& name = call.path("name");
+  OCTAVO_CO_TRY_VOID(project::check_projection_name(name));
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  OCTAVO_CO_TRY(auto definition, project::ProjectionDefinition::parse(body));
+  bool exists = false;
+  const auto create = [&](project::Projections& projections) -> Expected<void> {
+    exists = projections.view(name).has_value();
+    if (exists) return {};
+    OCTAVO_TRY(const auto target, open_target(call, definition.target));
+    return projections.add(name, std::move(definition), *target);
+  };
+  OCTAVO_CO_TRY_VOID(co_await run_change(call, create));
+  const auto view = call.database_services()->projections().view(name);
+  if (!view) co_return no_projection();
+  co_return exists ? repeated(*view, body) : done(*view, 201);
+}
+
+Task<Expected<Reply>> get_projections(Call& call) {
+  json::array all;
+  const auto show = [&](project::Projections& projections) -> Expected<void> {
+    for (const auto& view : projections.views()) all.push_back(shown(view, *call.database));
+    return {};
+  };
+  OCTAVO_CO_TRY_VOID(co_await run_change(call, show));
+  co_return json_reply(json::object{{"projections", std::move(all)}});
+}
+
+Task<Expected<Reply>> get_projection(Call& call) {
+  const std::string& name = call.path("name");
+  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
+  auto& projections = services->projections();
+  if (const auto wanted = call.request.parameter("wait_for")) {
+    OCTAVO_CO_TRY(const auto position, call.database->parse_sequence(*wanted));
+    OCTAVO_CO_TRY(const auto timeout_ms, wanted_count(call.request, "timeout", timeout_default_ms, timeout_max_ms));
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+    OCTAVO_CO_TRY_VOID(co_await projections.wait_until_current(name, position.sequence, deadline));
+  }
+  std::optional<project::Projections::View> view;
+  const auto show = [&](project::Projections& all) -> Expected<void> {
+    view = all.view(name);
+    return {};
+  };
+  OCTAVO_CO_TRY_VOID(co_await run_change(call, show));
+  if (!view) co_return no_projection();
+  co_return json_reply(shown(*view, *call.database));
+}
+
+Task<Expected<Reply>> delete_projection(Call& call) {
+  const std::string& name = call.path("name");
+  const auto rows = call.request.parameter("rows").value_or("remove");
+  if (rows != "remove" && rows != "keep") {
+    co_return fail(ErrorCode::bad_request, "`rows` must be `remove` or `keep`.", "query_parse_error");
+  }
+  std::optional<std::uint64_t> generation;
+  if (const auto rev = call.request.parameter("rev")) {
+    std::uint64_t number = 0;
+    std::from_chars(rev->data(), rev->data() + rev->size(), number);
+    generation = number;
+  }
+  const auto remove = [&](project::Projections& all) { return all.remove(name, generation, rows == "keep"); };
+  OCTAVO_CO_TRY_VOID(co_await run_change(call, remove));
+  auto reply = json_reply(json::object{{"ok", true}});
+  if (rows == "remove") reply.status = 202;
+  co_return reply;
+}
+
+template <class Change>
+Task<Expected<Reply>> change_projection(Call& call, Change change) {
+  OCTAVO_CO_TRY_VOID(co_await run_change(call, change));
+  co_return json_reply(json::object{{"ok", true}});
+}
+
+Task<Expected<Reply>> pause_projection(Call& call) {
+  const auto pause = [&](project::Projections& all) { return all.pause(call.path("name"), true); };
+  co_return co_await change_projection(call, pause);
+}
+
+Task<Expected<Reply>> resume_projection(Call& call) {
+  const auto resume = [&](project::Projections& all) { return all.pause(call.path("name"), false); };
+  co_return co_await change_projection(call, resume);
+}
+
+Task<Expected<Reply>> rebuild_projection(Call& call) {
+  const auto rebuild = [&](project::Projections& all) { return all.begin_again(call.path("name")); };
+  co_return co_await change_projection(call, rebuild);
+}
+
+}  // namespace
+
+void add_projection_routes(RouteList& routes) {
+  constexpr Access admin_access = Access::database_admin;
+  routes.push_back({Method::get, "/{db}/_projection", admin_access, get_projections});
+  routes.push_back({Method::get, "/{db}/_projection/{name}", admin_access, get_projection});
+  routes.push_back({Method::put, "/{db}/_projection/{name}", admin_access, put_projection});
+  routes.push_back({Method::del, "/{db}/_projection/{name}", admin_access, delete_projection});
+  routes.push_back({Method::post, "/{db}/_projection/{name}/_pause", admin_access, pause_projection});
+  routes.push_back({Method::post, "/{db}/_projection/{name}/_resume", admin_access, resume_projection});
+  routes.push_back({Method::post, "/{db}/_projection/{name}/_rebuild", admin_access, rebuild_projection});
+}
+
+}  // namespace octavo::api::couch

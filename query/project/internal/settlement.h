@@ -1,0 +1,114 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "query/project/projection_state.h"
+
+/// How a projection's state changes in one transaction. Private to ProjectionState.
+namespace octavo::query::project {
+
+/// The trees of a projection's store, in the order of their handles.
+///
+/// Format (trees of a projection):
+///   meta      "numbers"                        → numbers record
+///   sources   source id                        → source record, of each document that gives a row or is left out
+///   rows      target id                        → row record
+///   claims    target id:escaped source id      → (empty)   if several documents give a row of this id: all of them
+///   ranks     rank target id                   → may_be_there:u8 target id        with `newest` only
+///   refused   target id                        → (empty)   rows that the target did not take
+///   outbox    number:u64be                     → write record
+///   long      rows of long keys of the other trees (long_key_tree)
+///
+///   source record  := skip:u8 [target id]         skip: 0 none, 1 no key, 2 an error
+///   row record     := flags:u8 epoch:varint digest[16] rank:sized source id
+///   flags          := 1 several documents give it, 2 the target may have it
+///   write record   := deleted:u8 target id:sized body
+///   numbers record := 01 and the members of ProjectionState::Numbers in order, each a varint
+///   escaped        := 00 becomes 00 FF, then 00 01
+///
+/// `digest` is the beginning of the body's SHA-256; all bytes 0: the row must be written when it is looked at next.
+enum class StateTree : std::size_t { meta, sources, rows, claims, ranks, refused, outbox, long_keys };
+
+void append_escaped(std::string& out, std::string_view text);
+
+struct RowRecord {
+  bool is_claimed_often = false;
+  bool may_be_there = false;
+  std::uint64_t epoch = 0;
+  std::string digest;  ///< empty: unknown
+  std::string rank;
+  std::string source;
+};
+std::string encode_row(const RowRecord& record);
+Expected<RowRecord> decode_row(std::string_view record);
+
+struct SourceRecord {
+  ProjectedDocument::Skip skip = ProjectedDocument::Skip::none;
+  std::string target;  ///< empty: no row
+};
+std::string encode_source(const SourceRecord& record);
+Expected<SourceRecord> decode_source(std::string_view record);
+
+std::string encode_write(const RowWrite& write);
+Expected<RowWrite> decode_write(std::string_view record);
+
+std::string encode_numbers(const ProjectionState::Numbers& numbers);
+Expected<ProjectionState::Numbers> decode_numbers(std::string_view record);
+
+/// Applies a batch in a transaction: first the documents' claims to rows, then what becomes of each row that is
+/// touched.
+class Settlement {
+ public:
+  Settlement(storage::WriteTransaction& transaction, const storage::Store& store, ProjectionState::Numbers& numbers,
+             std::uint32_t newest, ProjectionState::Evaluate evaluate)
+      : transaction_(transaction), store_(store), numbers_(numbers), newest_(newest), evaluate_(evaluate) {}
+
+  Expected<void> change(const SourceChange& change);
+  /// The row is looked at, and written even if it is known to be there.
+  Expected<void> look_again(std::string_view target);
+  /// Decides all rows that were touched, and those that come in or leave because of them.
+  Expected<std::vector<RowWrite>> settle();
+
+ private:
+  struct Touched {
+    std::optional<RowRecord> before;
+    std::optional<RowRecord> after;  ///< nullopt: no document gives it any more
+    bool has_new_source = false;     ///< another document than before gives it
+    bool must_be_written = false;    ///< even if it is known to be there
+    bool is_evaluated = false;
+    std::optional<ProjectedRow> evaluated;  ///< of a document that is not of the batch
+    const ProjectedRow* row = nullptr;      ///< once it is evaluated; null: its document has changed meanwhile
+  };
+  storage::Tree tree(StateTree name) const { return store_.tree(static_cast<std::size_t>(name)); }
+  Expected<Touched*> touch(std::string_view target);
+  Expected<void> claim(const std::string& target, const std::string& source);
+  Expected<void> give_up(const std::string& target, const std::string& source);
+  Expected<void> give_up_one_of_several(const std::string& target, Touched& touched, const std::string& source);
+  bool must_evaluate(const Touched& touched) const;
+  Expected<void> evaluate(const std::string& target, Touched& touched);
+  Expected<void> move_rank(const std::string& target, Touched& touched);
+  Expected<void> put_rank(const std::string& target, const RowRecord& record);
+  /// Which rows of one partition key are the newest. Touches those that come in or leave.
+  Expected<void> select_newest(const std::string& group, std::set<std::string, std::less<>>& selected);
+  Expected<void> decide_newest();
+  Expected<void> write(const std::string& target, Touched& touched);
+  Expected<void> remove(const std::string& target, Touched& touched);
+  Expected<void> store(const std::string& target, const Touched& touched);
+
+  storage::WriteTransaction& transaction_;
+  const storage::Store& store_;
+  ProjectionState::Numbers& numbers_;
+  const std::uint32_t newest_;
+  const ProjectionState::Evaluate evaluate_;
+  std::map<std::string, Touched, std::less<>> touched_;
+  std::unordered_map<std::string_view, const ProjectedDocument*> batch_;  ///< by source id
+  std::vector<RowWrite> writes_;
+};
+
+}  // namespace octavo::query::project

@@ -1,0 +1,353 @@
+#include "query/project/projection.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/assert.h"
+#include "base/unix_time.h"
+#include "partitioning/engine.h"
+#include "partitioning/scan.h"
+#include "query/project/target_writer.h"
+
+namespace octavo::query::project {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A batch that would write more is divided.
+constexpr std::size_t outbox_bytes_max = 8ULL << 20;
+// A checkpoint that moves without a change of rows is stored only now and then: after a restart those changes are read
+// again, without effect.
+constexpr storage::Sequence unstored_changes_max = 50'000;
+constexpr std::size_t rows_per_step = 1'000;
+/// No database has had as many purges: all documents are looked for.
+constexpr std::uint64_t unknown_purges = std::numeric_limits<std::uint64_t>::max();
+constexpr std::size_t error_bytes_max = 500;
+
+storage::DocumentView view_of(const FeedDocument& document) {
+  storage::DocumentView view;
+  view.id = document.id;
+  view.revision = document.revision;
+  view.sequence = document.sequence;
+  view.modified_s = document.modified_s;
+  view.owner = document.owner;
+  view.body = document.json;
+  return view;
+}
+
+}  // namespace
+
+/// Evaluates documents of the source for one batch.
+class Projection::Reader {
+ public:
+  static Expected<Reader> open(Projection& projection, partitioning::Database& target) {
+    Reader reader(projection.source_);
+    OCTAVO_TRY(reader.from_, projection.options_.read_form(projection.source_));
+    OCTAVO_TRY(reader.into_, projection.options_.read_form(target));
+    if (!projection.program_) {
+      OCTAVO_TRY(projection.program_,
+                 RowProgram::compile(projection.record_.definition, *reader.into_, target.partitioned()));
+    }
+    reader.evaluator_ =
+        std::make_unique<RowEvaluator>(*projection.program_, *reader.from_, *reader.into_, target.partitioned(),
+                                       projection.source_.engine().settings().document_bytes_max);
+    return reader;
+  }
+
+  Expected<ProjectedDocument> evaluate(const FeedDocument& document) {
+    if (!document.present) return ProjectedDocument{};
+    return evaluator_->evaluate(view_of(document));
+  }
+  /// The present state of a document.
+  Expected<ProjectedDocument> evaluate(std::string_view id) {
+    OCTAVO_TRY(const auto snapshot, source_.snapshot_for_document(id));
+    OCTAVO_TRY(const auto record, snapshot.find_stored_record(id));
+    if (!record || record->deleted) return ProjectedDocument{};
+    OCTAVO_TRY(const auto document, snapshot.open(*record));
+    return evaluator_->evaluate(document);
+  }
+
+ private:
+  explicit Reader(partitioning::Database& source) : source_(source) {}
+
+  partitioning::Database& source_;
+  std::shared_ptr<const DocumentForm> from_;
+  std::shared_ptr<const DocumentForm> into_;
+  std::unique_ptr<RowEvaluator> evaluator_;
+};
+
+Projection::Projection(partitioning::Database& source, ProjectionRecord record, Options options)
+    : source_(source),
+      record_(std::move(record)),
+      options_(std::move(options)),
+      state_({.folder = source.folder() / ("projection-" + record_.identity),
+              .durability = source.engine().settings().durability,
+              .faults = source.engine().faults(),
+              .newest = record_.definition.newest ? record_.definition.newest->count : 0}) {}
+
+Expected<void> Projection::open() {
+  OCTAVO_TRY_VOID(state_.open());
+  const std::lock_guard working(work_mutex_);
+  take_numbers();
+  const auto numbers = state_.numbers();
+  target_sequence_ = numbers.target_sequence;
+  has_pending_.store(numbers.outbox_rows > 0, std::memory_order_release);
+  if (numbers.checkpoint > source_.watermark()) {
+    spdlog::warn("projection {} of {} knows changes that the database has lost: it begins again", record_.name,
+                 source_.name());
+    begin_again();
+  }
+  if (numbers.checkpoint == source_.watermark()) complete_through_.store(numbers.checkpoint, std::memory_order_release);
+  return {};
+}
+
+void Projection::take_numbers() {
+  const auto numbers = state_.numbers();
+  checkpoint_.store(numbers.checkpoint, std::memory_order_release);
+  purge_count_.store(numbers.purge_count, std::memory_order_release);
+}
+
+std::uint64_t Projection::purge_count() const {
+  // The follower then calls remove_purged(), which begins again.
+  if (must_begin_again_.load(std::memory_order_acquire)) return unknown_purges;
+  return purge_count_.load(std::memory_order_acquire);
+}
+
+storage::Sequence Projection::complete_through() const {
+  if (must_begin_again_.load(std::memory_order_acquire)) return 0;
+  const storage::Sequence through = complete_through_.load(std::memory_order_acquire);
+  if (!has_pending_.load(std::memory_order_acquire)) return through;
+  const storage::Sequence read = checkpoint();
+  return std::min(through, read > 0 ? read - 1 : 0);
+}
+
+storage::Sequence Projection::knows_deletions_through() const {
+  return std::max(checkpoint(), purge_scan_.scanned_through());
+}
+
+Expected<std::shared_ptr<partitioning::Database>> Projection::open_target() const {
+  auto target = source_.engine().open_database(record_.definition.target);
+  if (!target && target.error().code != ErrorCode::not_found) return target;
+  if (!target || (*target)->instance_tag() != record_.target_tag) {
+    return fail(ErrorCode::not_found, fmt::format("The target {} does not exist any more.", record_.definition.target),
+                "target_missing");
+  }
+  return target;
+}
+
+ProjectionState::Batch Projection::next_batch() const {
+  ProjectionState::Batch batch;
+  batch.checkpoint = checkpoint();
+  batch.purge_count = purge_count_.load(std::memory_order_acquire);
+  batch.target_sequence = target_sequence_;
+  batch.refused = refused_;
+  return batch;
+}
+
+// Makes the writes of the last batch, unless that is done.
+Expected<void> Projection::deliver(partitioning::Database& target) {
+  if (!has_pending_.load(std::memory_order_acquire)) return {};
+  if (pending_.empty()) {
+    OCTAVO_TRY(pending_, state_.outbox());
+  }
+  if (!wait_for_throughput(target, *options_.stopping)) {
+    return fail(ErrorCode::overloaded, "The throughput of " + target.name() + " is used up.");
+  }
+  const std::size_t count = pending_.size();
+  // After an error they are read from the store again.
+  OCTAVO_TRY(auto written, write_rows(target, record_.owner, std::exchange(pending_, {})));
+  refused_ = std::move(written.refused);
+  target_sequence_ = target.watermark();
+  has_pending_.store(false, std::memory_order_release);
+  writes_.fetch_add(count, std::memory_order_relaxed);
+  request_units_.fetch_add(written.request_units, std::memory_order_relaxed);
+  return {};
+}
+
+// Stores the batch and makes its writes. The writes of the batch before must have been made.
+Expected<void> Projection::commit(ProjectionState::Batch batch, partitioning::Database& target) {
+  OCTAVO_ASSERT(!has_pending_.load());
+  OCTAVO_TRY(Reader reader, Reader::open(*this, target));
+  const auto evaluate = [&](std::string_view id) { return reader.evaluate(id); };
+  OCTAVO_TRY_VOID(source_.make_durable());
+  OCTAVO_TRY(pending_, state_.commit(batch, evaluate));
+  refused_.clear();
+  has_pending_.store(!pending_.empty(), std::memory_order_release);
+  take_numbers();
+  OCTAVO_TRY_VOID(deliver(target));
+  if (refused_.empty()) return {};
+  // They are counted, and tried again, although nothing else may follow.
+  OCTAVO_TRY(pending_, state_.commit(next_batch(), evaluate));
+  refused_.clear();
+  return {};
+}
+
+void Projection::note_error(std::string_view document, std::string_view reason) {
+  const std::lock_guard lock(error_mutex_);
+  last_error_document_ = document;
+  last_error_ = reason.substr(0, error_bytes_max);
+  last_error_s_ = unix_now_s();
+}
+
+Expected<std::size_t> Projection::apply(const FeedChanges& changes) {
+  const std::lock_guard working(work_mutex_);
+  OCTAVO_TRY(const auto target, open_target());
+  OCTAVO_TRY_VOID(deliver(*target));
+  OCTAVO_TRY(Reader reader, Reader::open(*this, *target));
+  ProjectionState::Batch batch = next_batch();
+  std::size_t bytes = 0;
+  const auto until = Clock::now() + apply_time;
+  for (const FeedDocument& document : changes.documents) {
+    if (!batch.changes.empty() && (bytes > outbox_bytes_max || Clock::now() >= until)) break;
+    SourceChange change{document.id, {}};
+    auto result = reader.evaluate(document);
+    if (!result) {
+      note_error(document.id, result.error().reason);
+      return std::unexpected(std::move(result).error());
+    }
+    change.result = *std::move(result);
+    if (change.result.skip == ProjectedDocument::Skip::error) note_error(document.id, change.result.reason);
+    bytes += document.id.size() + (change.result.row ? change.result.row->body.size() : 0);
+    batch.changes.push_back(std::move(change));
+  }
+  const std::size_t count = batch.changes.size();
+  const storage::Sequence reached = changes.checkpoint_after(count);
+  batch.checkpoint = reached;
+  const storage::Sequence stored = state_.numbers().checkpoint;
+  const bool is_due = reached > stored + unstored_changes_max || stored < changes.dropped_through;
+  OCTAVO_TRY(const bool has_effect, state_.has_effect(batch.changes));
+  if (has_effect || is_due || !refused_.empty()) OCTAVO_TRY_VOID(commit(std::move(batch), *target));
+  changes_.fetch_add(count, std::memory_order_relaxed);
+  checkpoint_.store(reached, std::memory_order_release);
+  if (changes.complete && count == changes.documents.size()) {
+    complete_through_.store(reached, std::memory_order_release);
+    if (reached >= source_.watermark()) current_at_.store(Clock::now(), std::memory_order_relaxed);
+  }
+  return count;
+}
+
+// Documents that left no trace in the feed.
+Expected<void> Projection::remove(std::vector<std::string> gone, std::uint64_t purge_count) {
+  const std::lock_guard working(work_mutex_);
+  OCTAVO_TRY(const auto target, open_target());
+  OCTAVO_TRY_VOID(deliver(*target));
+  ProjectionState::Batch batch = next_batch();
+  batch.purge_count = purge_count;
+  for (std::string& id : gone) batch.changes.push_back({std::move(id), {}});
+  return commit(std::move(batch), *target);
+}
+
+Expected<bool> Projection::remove_known(const KnownPurges& purges) {
+  if (checkpoint() < purges.since || purge_count() == unknown_purges) return false;
+  OCTAVO_TRY_VOID(remove(purges.gone, purges.purge_count));
+  purge_scan_.reset();
+  return true;
+}
+
+Expected<bool> Projection::remove_purged(const GoneDocuments& gone, std::size_t documents_max) {
+  if (must_begin_again_.load(std::memory_order_acquire)) {
+    OCTAVO_TRY_VOID(restart());
+    return false;
+  }
+  const auto remove_some = [&](std::vector<std::string> found, std::uint64_t count) {
+    return remove(std::move(found), count);
+  };
+  return purge_scan_.run(state_.store(), state_.sources(), purge_count(), gone, documents_max, remove_some);
+}
+
+Expected<void> Projection::retry_refused() {
+  if (state_.numbers().occupied == 0) return {};
+  const std::lock_guard working(work_mutex_);
+  OCTAVO_TRY(const auto target, open_target());
+  OCTAVO_TRY_VOID(deliver(*target));
+  std::string after;
+  while (!options_.stopping->load()) {
+    ProjectionState::Batch batch = next_batch();
+    OCTAVO_TRY(batch.again, state_.refused_after(after, rows_per_step));
+    if (batch.again.empty()) break;
+    after = batch.again.back();
+    OCTAVO_TRY_VOID(commit(std::move(batch), *target));
+  }
+  return {};
+}
+
+// Rows that the target has of this projection, and that it does not know of: an older copy of the state was restored.
+Expected<void> Projection::remove_strays(partitioning::Database& target) {
+  partitioning::DocumentRange range;
+  range.as_stored = true;
+  partitioning::DocumentScan scan(target, range);
+  while (!options_.stopping->load()) {
+    std::vector<std::string> own;
+    const auto visit = [&](const storage::DocumentRecord& record, const storage::Snapshot&) {
+      if (record.owner == record_.owner && !record.deleted) own.emplace_back(record.id);
+      return partitioning::Visit::next;
+    };
+    OCTAVO_TRY(const auto state, scan.run_records(partitioning::ScanBudget::worker_slice(), visit));
+    std::vector<RowWrite> deletions;
+    for (std::string& id : own) {
+      OCTAVO_TRY(const bool is_known, state_.has_row(id));
+      if (!is_known) deletions.push_back({std::move(id), true, {}});
+    }
+    if (!deletions.empty()) OCTAVO_TRY_VOID(write_rows(target, record_.owner, std::move(deletions)));
+    if (state == partitioning::ScanState::done) return {};
+  }
+  return fail(ErrorCode::overloaded, "The projection is being stopped.");
+}
+
+Expected<void> Projection::restart() {
+  const std::lock_guard working(work_mutex_);
+  OCTAVO_TRY(const auto target, open_target());
+  OCTAVO_TRY_VOID(deliver(*target));
+  OCTAVO_TRY_VOID(remove_strays(*target));
+  ProjectionState::Batch batch = next_batch();
+  batch.begins_again = true;
+  batch.checkpoint = 0;
+  batch.purge_count = unknown_purges;
+  OCTAVO_TRY_VOID(commit(std::move(batch), *target));
+  complete_through_.store(0, std::memory_order_release);
+  purge_scan_.reset();
+  must_begin_again_.store(false, std::memory_order_release);
+  return {};
+}
+
+Expected<void> Projection::remove_rows() {
+  const std::lock_guard working(work_mutex_);
+  OCTAVO_TRY(const auto target, open_target());
+  std::string after;
+  while (!options_.stopping->load()) {
+    OCTAVO_TRY(const auto ids, state_.rows_after(after, rows_per_step));
+    if (ids.empty()) return {};
+    after = ids.back();
+    std::vector<RowWrite> deletions;
+    for (const std::string& id : ids) deletions.push_back({id, true, {}});
+    OCTAVO_TRY_VOID(write_rows(*target, record_.owner, std::move(deletions)));
+  }
+  return fail(ErrorCode::overloaded, "The projection is being stopped.");
+}
+
+Projection::Status Projection::status() const {
+  Status status;
+  status.numbers = state_.numbers();
+  status.numbers.checkpoint = std::max(status.numbers.checkpoint, checkpoint());
+  status.has_pending_writes = has_pending_.load(std::memory_order_acquire);
+  if (complete_through() < source_.watermark()) {
+    status.lag_seconds =
+        std::chrono::duration<double>(Clock::now() - current_at_.load(std::memory_order_relaxed)).count();
+  }
+  status.state_bytes = storage::Store::file_bytes_in(state_.folder()).value_or(0);
+  status.changes = changes_.load(std::memory_order_relaxed);
+  status.writes = writes_.load(std::memory_order_relaxed);
+  status.request_units = request_units_.load(std::memory_order_relaxed);
+  const std::lock_guard lock(error_mutex_);
+  status.last_error_document = last_error_document_;
+  status.last_error = last_error_;
+  status.last_error_s = last_error_s_;
+  return status;
+}
+
+}  // namespace octavo::query::project

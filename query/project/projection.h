@@ -1,0 +1,125 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "query/follow/feed_index.h"
+#include "query/follow/purge_scan.h"
+#include "query/project/document_form.h"
+#include "query/project/projection_state.h"
+#include "query/project/row_program.h"
+
+namespace octavo::query::project {
+
+/// What the catalog has of a projection.
+struct ProjectionRecord {
+  std::string name;
+  std::string identity;          ///< names the folder; another one after each change of the definition
+  std::uint64_t generation = 1;  ///< counts the changes of the definition
+  std::uint32_t owner = 0;       ///< its number in the target
+  std::string target_tag;        ///< instance tag of the target
+  bool paused = false;
+  bool removing = false;  ///< its rows are being removed, and then it is gone
+  ProjectionDefinition definition;
+};
+
+/// Keeps the rows of one projection up to date: reads the feed of the source, decides which rows there are, and writes
+/// them to the target.
+///
+/// A batch is decided and stored, with the writes that follow from it, before the first of them is made
+/// (projection_state.h). Each write says what is there, so repeating them after a crash changes nothing, and a row gets
+/// a new revision only when its body changes.
+///
+/// FeedConsumer's functions are called by the follower's job. The others from any thread.
+class Projection final : public FeedConsumer {
+ public:
+  struct Options {
+    FormReader read_form = nullptr;
+    std::shared_ptr<const std::atomic<bool>> stopping;  ///< the database is being shut down
+  };
+  Projection(partitioning::Database& source, ProjectionRecord record, Options options);
+
+  /// Opens the state. Errors: those of the disk, corrupted.
+  Expected<void> open();
+
+  storage::Sequence checkpoint() const override { return checkpoint_.load(std::memory_order_acquire); }
+  /// Below the checkpoint while writes are not durable in the target.
+  storage::Sequence complete_through() const override;
+  std::uint64_t purge_count() const override;
+  storage::Sequence knows_deletions_through() const override;
+  bool takes_bodies() const override { return true; }
+  Expected<std::size_t> apply(const FeedChanges& changes) override;
+  Expected<bool> remove_known(const KnownPurges& purges) override;
+  Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t documents_max) override;
+
+  /// Writes refused rows again, if their id may be free by now. Blocks while a batch is applied.
+  Expected<void> retry_refused();
+  /// The follower's next step begins again: it removes rows from the target that no document gives, reads the source
+  /// from the beginning, and writes every row that differs from what the target has.
+  void begin_again() { must_begin_again_.store(true, std::memory_order_release); }
+  /// Removes all rows from the target. Blocks until that is done. Error overloaded: it was stopped.
+  Expected<void> remove_rows();
+
+  const ProjectionRecord& record() const { return record_; }
+  struct Status {
+    ProjectionState::Numbers numbers;
+    bool has_pending_writes = false;
+    std::uint64_t state_bytes = 0;
+    double lag_seconds = 0;
+    double request_units = 0;   ///< since the server began
+    std::uint64_t changes = 0;  ///< read since then
+    std::uint64_t writes = 0;   ///< made since then
+    std::string last_error_document;
+    std::string last_error;
+    std::int64_t last_error_s = 0;  ///< Unix time; 0: there was none
+  };
+  Status status() const;
+  storage::Store& store() { return state_.store(); }
+  void remove_files() { state_.remove_files(); }
+
+ private:
+  class Reader;
+  Expected<std::shared_ptr<partitioning::Database>> open_target() const;
+  Expected<void> deliver(partitioning::Database& target);
+  Expected<void> commit(ProjectionState::Batch batch, partitioning::Database& target);
+  Expected<void> remove(std::vector<std::string> gone, std::uint64_t purge_count);
+  Expected<void> restart();
+  Expected<void> remove_strays(partitioning::Database& target);
+  ProjectionState::Batch next_batch() const;
+  void take_numbers();
+  void note_error(std::string_view document, std::string_view reason);
+
+  partitioning::Database& source_;
+  const ProjectionRecord record_;
+  const Options options_;
+  ProjectionState state_;
+  std::shared_ptr<const RowProgram> program_;
+
+  std::mutex work_mutex_;             ///< held while a batch is decided and written; guards up to the empty line
+  std::vector<RowWrite> pending_;     ///< the outbox, if it was not read from the store
+  std::vector<std::string> refused_;  ///< by the last delivery
+  storage::Sequence target_sequence_ = 0;
+  PurgeScan purge_scan_;
+
+  std::atomic<bool> must_begin_again_{false};
+  std::atomic<bool> has_pending_{false};
+  std::atomic<storage::Sequence> checkpoint_{0};
+  std::atomic<storage::Sequence> complete_through_{0};
+  std::atomic<std::uint64_t> purge_count_{0};
+  std::atomic<std::uint64_t> changes_{0};
+  std::atomic<std::uint64_t> writes_{0};
+  std::atomic<double> request_units_{0};
+  std::atomic<std::chrono::steady_clock::time_point> current_at_{std::chrono::steady_clock::now()};
+  mutable std::mutex error_mutex_;  ///< guards the members below
+  std::string last_error_document_;
+  std::string last_error_;
+  std::int64_t last_error_s_ = 0;
+};
+
+}  // namespace octavo::query::project

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "partitioning/engine.h"
+#include "query/project/projection.h"
+
+/// What the catalog has of projections.
+///
+/// Format (facts of projections):
+///   area "of:" tag of the source, name "projection/" name       → JSON of ProjectionRecord
+///   area "of:" tag of the target, name "projection_owner/" n    → {"source","tag","projection","exclusive"}
+///   area "of:" tag of the target, name "projection_owners"      → the last n given, in decimal digits
+///   area "projections", name of the source                      → its tag: it is opened when the server starts
+///
+/// An owner counts as long as its source has the projection with this number.
+namespace octavo::query::project {
+
+Expected<std::vector<ProjectionRecord>> projections_of(storage::Catalog& catalog, std::string_view source_tag);
+
+/// Stores a new projection: gives it a number in the target, and notes that there. Errors: conflict: there is one of
+/// this name; not_exclusive (conflict): the target belongs to another projection, or is to belong to this one and has
+/// others; projection_loop (conflict): its rows would come back to it as sources; bad_request (limit): there are too
+/// many; those of the catalog.
+Expected<ProjectionRecord> add_projection(storage::Catalog& catalog, const partitioning::Database& source,
+                                          const partitioning::Database& target, std::string name,
+                                          ProjectionDefinition definition);
+/// Replaces what is stored of it. Errors: not_found.
+Expected<void> replace_projection(storage::Catalog& catalog, std::string_view source_tag,
+                                  const ProjectionRecord& record);
+Expected<void> erase_projection(storage::Catalog& catalog, std::string_view source_tag, const ProjectionRecord& record);
+
+/// The projections that write into a database.
+Expected<storage::DocumentOwners> owners_of(storage::Catalog& catalog, std::string_view target_tag);
+
+/// The names of the databases that have projections. Forgets those that are gone.
+Expected<std::vector<std::string>> sources(storage::Catalog& catalog);
+
+}  // namespace octavo::query::project

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/json.hpp>
+
+#include "base/error.h"
+#include "query/json/field_path.h"
+#include "query/project/row_template.h"
+#include "query/selector/selector.h"
+
+namespace octavo::query::project {
+
+inline constexpr std::uint32_t newest_max = 10'000;
+inline constexpr std::size_t projected_fields_max = 100;
+inline constexpr std::size_t projection_name_bytes_max = 128;
+
+/// What a client asks for: which documents of a database become rows of another one, and what the rows are. A value
+/// type. docs/projections.md describes the members.
+struct ProjectionDefinition {
+  boost::json::object json;  ///< as the client sent it
+
+  std::string where;  ///< an SQL expression over `c`; empty: none
+  std::optional<Selector> selector;
+  bool include_derived = false;  ///< rows of other projections are sources, too
+  std::string target;            ///< name of the database
+  bool exclusive = false;        ///< clients do not write documents there
+  std::optional<RowTemplate> key;
+  std::optional<RowTemplate> id;
+  struct Field {
+    std::string name;
+    std::string expression;  ///< SQL over `c`
+  };
+  bool keeps_all = false;  ///< rows have all fields of the document, beside those below
+  std::vector<Field> fields;
+  struct Newest {
+    FieldPath by;  ///< in the row
+    std::uint32_t count = 0;
+  };
+  std::optional<Newest> newest;  ///< of each partition key of the target only these rows
+  bool stops_on_error = false;   ///< otherwise a document that cannot become a row gives none
+
+  /// Checks the members and their types. Errors: bad_request, whose word is `unknown_member`, `limit` or
+  /// `projection_syntax`.
+  static Expected<ProjectionDefinition> parse(const boost::json::object& json);
+};
+
+/// Error bad_request: a name consists of letters, digits, `_` and `-`, and begins with a letter or a digit.
+Expected<void> check_projection_name(std::string_view name);
+
+}  // namespace octavo::query::project

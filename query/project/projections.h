@@ -1,0 +1,107 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/jobs/background_jobs.h"
+#include "base/task.h"
+#include "partitioning/change_notifier.h"
+#include "query/follow/feed_follower.h"
+#include "query/project/projection.h"
+
+namespace octavo::query::project {
+
+/// The projections of an open database: those of which it is the source, which it keeps up to date in the background,
+/// and the names of those that write into it, which the writers of its documents need.
+///
+/// Thread-safe. As long as there is a projection the database stays open.
+class Projections {
+ public:
+  Projections(partitioning::Database& database, ActiveTasks* tasks, FormReader read_form);
+  ~Projections();
+
+  // These block, as they write to the catalog.
+
+  /// Creates a projection. `target` is its definition's. Errors: those of RowProgram::compile and add_projection;
+  /// not_exclusive (conflict) if the target is to belong to it alone and has documents; unsupported without forms.
+  Expected<void> add(std::string name, ProjectionDefinition definition, partitioning::Database& target);
+  /// Errors: not_found; conflict if `generation` is given and is not the present one.
+  Expected<void> remove(std::string_view name, std::optional<std::uint64_t> generation, bool keeps_rows);
+  Expected<void> pause(std::string_view name, bool paused);
+  Expected<void> begin_again(std::string_view name);
+
+  struct View {
+    ProjectionRecord record;
+    Projection::Status status;
+    storage::Sequence watermark = 0;        ///< of the source
+    storage::Sequence current_through = 0;  ///< every row is made of a state of its document not older than this
+    std::string_view state;                 ///< building, active, paused, waiting, failed, removing
+    std::optional<std::string> failure;     ///< why it waits, or has failed
+  };
+  std::vector<View> views();
+  std::optional<View> view(std::string_view name);
+  /// Waits until every row is made of a state of its document not older than this. Errors: not_found, timeout, why the
+  /// projection makes no progress.
+  Task<Expected<void>> wait_until_current(std::string_view name, storage::Sequence sequence,
+                                          std::chrono::steady_clock::time_point deadline);
+
+  /// Reads again which projections write into the database.
+  void load_owners();
+  /// The physical partitions of the database have changed.
+  void apply_owners();
+
+  /// Opens the databases that have projections, so that these follow what was written before the server ended.
+  static void resume(partitioning::Engine& engine);
+
+  // These are called as DatabaseExtension describes.
+  void committed();
+  void shut_down();
+  storage::Sequence followed_through() const;
+  std::size_t open_store_count() const;
+  std::uint64_t last_used_ms() const;
+  std::size_t close_idle(std::uint64_t last_used_before_ms);
+
+ private:
+  struct Entry;
+  using EntryPtr = std::shared_ptr<Entry>;
+  void load();
+  void remove_strays(const std::vector<ProjectionRecord>& records) const;
+  EntryPtr open(ProjectionRecord record);
+  Expected<void> change(const EntryPtr& entry, const std::function<void(ProjectionRecord&)>& edit);
+  EntryPtr find(std::string_view name) const;
+  std::vector<EntryPtr> entries() const;
+  void start(const EntryPtr& entry);
+  void wake_all();
+  void retry_refused();
+  void finish_removal(const EntryPtr& entry);
+  Expected<void> drop(const EntryPtr& entry);
+  View view_of(const Entry& entry) const;
+  void tell_target(const ProjectionRecord& record) const;
+
+  partitioning::Database& database_;
+  const FormReader read_form_;
+  const std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
+  std::atomic<bool> any_{false};
+  std::atomic<bool> wake_planned_{false};
+  std::atomic<std::shared_ptr<const storage::DocumentOwners>> owners_;
+  std::mutex change_mutex_;  ///< held while the list of projections changes
+
+  mutable std::mutex mutex_;  ///< guards the members up to the empty line
+  std::vector<EntryPtr> entries_;
+  std::shared_ptr<partitioning::Database> keeps_open_;
+  bool loaded_ = false;
+
+  partitioning::ChangeNotifier progress_;
+  FollowContext context_;
+  BackgroundJobs jobs_;  ///< last: stops before the members that its jobs use are destroyed
+};
+
+}  // namespace octavo::query::project

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "query/json/field_path.h"
+
+namespace octavo::query::project {
+
+/// The text by which a projection makes a partition key or an id of a row: `{userId}`, `order-{customer.id}-{number}`.
+/// A path in braces stands for a value of the row; `{_id}` is the id of the source document. `{{` is a brace.
+///
+/// Different values of a path give different texts: `%` and `:` of a string are percent-encoded, and so are a `!` at
+/// its beginning and a `_` at the beginning of the whole. A value of another type is `!` and its JSON, encoded
+/// likewise.
+///
+/// Immutable and thread-safe.
+class RowTemplate {
+ public:
+  /// Errors: bad_request, with the position of what is wrong.
+  static Expected<RowTemplate> parse(std::string_view text);
+
+  /// nullopt: the row lacks one of the values, or the result is empty. `row`: minified JSON.
+  std::optional<std::string> fill(std::string_view row, std::string_view source_id) const;
+  const std::string& text() const { return text_; }
+
+ private:
+  struct Piece {
+    std::string before;             ///< text before the value
+    std::optional<FieldPath> path;  ///< absent in the last piece
+  };
+  std::string text_;
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace octavo::query::project

@@ -1,0 +1,113 @@
+#include <algorithm>
+#include <array>
+
+#include "base/byte_codec.h"
+#include "query/project/internal/settlement.h"
+
+namespace octavo::query::project {
+
+namespace {
+
+constexpr std::uint8_t claimed_often_flag = 1;
+constexpr std::uint8_t may_be_there_flag = 2;
+constexpr std::size_t digest_bytes = 16;
+constexpr std::uint8_t numbers_version = 1;
+constexpr std::uint8_t skip_max = 2;
+
+std::unexpected<Error> damaged(std::string_view what) {
+  return fail(ErrorCode::corrupted, "A " + std::string(what) + " record of a projection is damaged.");
+}
+
+/// In the order in which they are stored. The skipped counts are those of documents.
+template <class Numbers>
+auto members_of(Numbers& numbers) {
+  return std::array{&numbers.checkpoint,  &numbers.purge_count, &numbers.target_sequence, &numbers.epoch,
+                    &numbers.outbox_rows, &numbers.rows,        &numbers.candidates,      &numbers.collisions,
+                    &numbers.without_key, &numbers.errors,      &numbers.occupied};
+}
+
+}  // namespace
+
+void append_escaped(std::string& out, std::string_view text) {
+  for (const char c : text) {
+    out += c;
+    if (c == '\0') out += '\xFF';
+  }
+  out += '\0';
+  out += '\1';
+}
+
+std::string encode_row(const RowRecord& record) {
+  std::string out;
+  ByteWriter writer(out);
+  writer.u8(static_cast<std::uint8_t>((record.is_claimed_often ? claimed_often_flag : 0) |
+                                      (record.may_be_there ? may_be_there_flag : 0)));
+  writer.varint(record.epoch);
+  writer.bytes(record.digest.empty() ? std::string(digest_bytes, '\0') : record.digest);
+  writer.sized_bytes(record.rank);
+  writer.bytes(record.source);
+  return out;
+}
+
+Expected<RowRecord> decode_row(std::string_view text) {
+  ByteReader reader(text);
+  RowRecord record;
+  const std::uint8_t flags = reader.u8();
+  record.is_claimed_often = flags & claimed_often_flag;
+  record.may_be_there = flags & may_be_there_flag;
+  record.epoch = reader.varint();
+  const std::string_view digest = reader.bytes(digest_bytes);
+  if (std::ranges::any_of(digest, [](char c) { return c != '\0'; })) record.digest = digest;
+  record.rank = reader.sized_bytes();
+  record.source = reader.rest();
+  if (!reader.ok() || record.source.empty()) return damaged("row");
+  return record;
+}
+
+std::string encode_source(const SourceRecord& record) {
+  std::string out(1, static_cast<char>(record.skip));
+  return out + record.target;
+}
+
+Expected<SourceRecord> decode_source(std::string_view text) {
+  if (text.empty() || static_cast<std::uint8_t>(text.front()) > skip_max) return damaged("source");
+  return SourceRecord{static_cast<ProjectedDocument::Skip>(text.front()), std::string(text.substr(1))};
+}
+
+std::string encode_write(const RowWrite& write) {
+  std::string out;
+  ByteWriter writer(out);
+  writer.u8(write.deleted ? 1 : 0);
+  writer.sized_bytes(write.id);
+  writer.bytes(write.body);
+  return out;
+}
+
+Expected<RowWrite> decode_write(std::string_view text) {
+  ByteReader reader(text);
+  RowWrite write;
+  write.deleted = reader.u8() != 0;
+  write.id = reader.sized_bytes();
+  write.body = reader.rest();
+  if (!reader.ok() || write.id.empty()) return damaged("write");
+  return write;
+}
+
+std::string encode_numbers(const ProjectionState::Numbers& numbers) {
+  std::string out;
+  ByteWriter writer(out);
+  writer.u8(numbers_version);
+  for (const auto* number : members_of(numbers)) writer.varint(*number);
+  return out;
+}
+
+Expected<ProjectionState::Numbers> decode_numbers(std::string_view text) {
+  ByteReader reader(text);
+  ProjectionState::Numbers numbers;
+  if (reader.u8() != numbers_version) return damaged("numbers");
+  for (auto* number : members_of(numbers)) *number = reader.varint();
+  if (!reader.ok()) return damaged("numbers");
+  return numbers;
+}
+
+}  // namespace octavo::query::project

@@ -1,0 +1,125 @@
+#include "query/project/target_writer.h"
+
+#include <chrono>
+#include <exception>
+#include <latch>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/assert.h"
+#include "partitioning/keys/partition_key.h"
+#include "partitioning/throughput/request_charge.h"
+
+namespace octavo::query::project {
+
+namespace {
+
+using storage::DocumentWrite;
+
+DocumentWrite document_write(RowWrite row, std::uint32_t owner) {
+  DocumentWrite write;
+  write.id = std::move(row.id);
+  write.deleted = row.deleted;
+  write.base = storage::WriteBase::any_winner;
+  write.body = row.deleted ? "{}" : std::move(row.body);
+  write.owner = owner;
+  return write;
+}
+
+bool is_refusal(const Error& error) {
+  return error.code == ErrorCode::conflict || error.code == ErrorCode::unique_key_violated ||
+         error.code == ErrorCode::forbidden;
+}
+
+/// The writes of one physical partition, and what became of them.
+struct Part {
+  std::vector<DocumentWrite> writes;
+  std::vector<std::string> ids;
+  std::vector<std::size_t> bytes;
+  storage::PhysicalPartition::DocumentResults results;
+};
+
+}  // namespace
+
+Expected<WrittenRows> write_rows(partitioning::Database& target, std::uint32_t owner, std::vector<RowWrite> writes) {
+  const bool partitioned = target.partitioned();
+  const partitioning::PartitionMap& map = target.partition_map();
+  std::map<std::size_t, Part> parts;
+  for (RowWrite& row : writes) {
+    Part& part = parts[target.locate_document(map, row.id)];
+    part.ids.push_back(row.id);
+    part.bytes.push_back(row.deleted ? 0 : row.body.size());
+    part.writes.push_back(document_write(std::move(row), owner));
+  }
+  std::latch done(static_cast<std::ptrdiff_t>(parts.size()));
+  std::size_t begun = 0;
+  std::exception_ptr thrown;
+  try {
+    for (auto& [partition_id, part] : parts) {
+      for (DocumentWrite& write : part.writes) {
+        // The key is a view into the id, which does not move from here on.
+        write.partition_key = partitioning::partition_key_of(write.id, partitioned);
+        target.pack(write);
+      }
+      // A partition that is split meanwhile passes them on.
+      map.partition(partition_id)->write(std::move(part.writes), {}, [&part = part, &done](auto results) {
+        part.results = std::move(results);
+        done.count_down();
+      });
+      ++begun;
+    }
+  } catch (...) {
+    thrown = std::current_exception();
+    done.count_down(static_cast<std::ptrdiff_t>(parts.size() - begun));
+  }
+  done.wait();  // also after an exception: the results are stored here
+  if (thrown) std::rethrow_exception(thrown);
+  WrittenRows written;
+  std::optional<Error> failure;
+  for (auto& [partition_id, part] : parts) {
+    OCTAVO_ASSERT(part.results.size() == part.ids.size());
+    bool is_first = true;
+    for (std::size_t i = 0; i < part.ids.size(); ++i) {
+      const auto& result = part.results[i];
+      if (!result) {
+        if (is_refusal(result.error())) {
+          written.refused.push_back(std::move(part.ids[i]));
+        } else if (!failure) {
+          failure = result.error();
+        }
+        continue;
+      }
+      if (result->sequence == 0) continue;
+      const partitioning::WriteWork work{part.bytes[i], result->index_rows};
+      const double units = std::exchange(is_first, false) ? partitioning::charge_of_write(work)
+                                                          : partitioning::charge_of_further_row(work);
+      target.meter().spend(target.target_of(part.ids[i]), units);
+      written.request_units += units;
+    }
+  }
+  if (failure) return std::unexpected(*std::move(failure));
+  OCTAVO_TRY_VOID(target.make_durable());
+  return written;
+}
+
+bool wait_for_throughput(const partitioning::Database& target, const std::atomic<bool>& stopping) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds patience{1};
+  constexpr std::chrono::milliseconds step{20};
+  const auto until = Clock::now() + patience;
+  while (!stopping.load(std::memory_order_relaxed)) {
+    bool has_some = true;
+    for (const std::size_t partition_id : target.partition_ids()) {
+      has_some = has_some && target.meter().admit(partition_id).has_value();
+    }
+    if (has_some) return true;
+    if (Clock::now() >= until) return false;
+    std::this_thread::sleep_for(step);
+  }
+  return false;
+}
+
+}  // namespace octavo::query::project

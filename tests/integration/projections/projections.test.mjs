@@ -1,0 +1,384 @@
+// Projections: documents of a database that Octavo keeps as rows of another one.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { expectError, expectStatus, Server } from '../harness.mjs';
+import { assertSameRows, createProjection, current, documentsOf, pathOf, projected, soon } from './projection_support.mjs';
+
+/// A source with users' posts, and a partitioned target.
+async function blog(server) {
+  const source = await server.database();
+  const target = await server.database('partitioned=true&q=2');
+  return { source, target };
+}
+
+const byUser = (target, more = {}) =>
+  ({ where: "c.type = 'post'", target: { db: target }, key: '{user}', id: '{_id}', fields: { '*': true }, ...more });
+const isPost = ({ type }) => type === 'post';
+const rowsByUser = { select: isPost, key: ({ user }) => user };
+
+async function save(server, db, id, fields) {
+  const before = await server.get(`${pathOf(db)}/${encodeURIComponent(id)}`);
+  const rev = before.status === 200 ? { _rev: before.body._rev } : {};
+  return expectStatus(await server.put(`${pathOf(db)}/${encodeURIComponent(id)}`, { ...fields, ...rev }), 201);
+}
+async function erase(server, db, id) {
+  const { _rev } = expectStatus(await server.get(`${pathOf(db)}/${encodeURIComponent(id)}`), 200);
+  return server.delete(`${pathOf(db)}/${encodeURIComponent(id)}?rev=${_rev}`);
+}
+
+describe('what rows there are', () => {
+  test('rows follow documents: new ones, changed ones, and deleted ones', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await save(server, source, 'p1', { type: 'post', user: 'ann', text: 'one' });
+    await save(server, source, 'c1', { type: 'comment', user: 'ann' });
+    await createProjection(server, source, 'by_user', byUser(target));
+    await save(server, source, 'p2', { type: 'post', user: 'bob', text: 'two' });
+    const status = await current(server, source, 'by_user');
+    assert.equal(status.state, 'active');
+    assert.equal(status.rows, 2);
+    assert.equal(status.inputs[0].behind, 0);
+    assertSameRows(await documentsOf(server, target), projected(await documentsOf(server, source), rowsByUser));
+
+    await save(server, source, 'p1', { type: 'post', user: 'ann', text: 'changed' });
+    expectStatus(await erase(server, source, 'p2'), 200);
+    await current(server, source, 'by_user');
+    const rows = await documentsOf(server, target);
+    assert.deepEqual([...rows], [['ann:p1', { type: 'post', user: 'ann', text: 'changed' }]]);
+  });
+
+  test('a row moves with its key, and leaves when the document no longer qualifies', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'by_user', byUser(target));
+    await save(server, source, 'p1', { type: 'post', user: 'ann' });
+    await current(server, source, 'by_user');
+    await save(server, source, 'p1', { type: 'post', user: 'bob' });
+    await current(server, source, 'by_user');
+    assert.deepEqual([...(await documentsOf(server, target)).keys()], ['bob:p1']);
+    await save(server, source, 'p1', { type: 'draft', user: 'bob' });
+    await current(server, source, 'by_user');
+    assert.equal((await documentsOf(server, target)).size, 0);
+  });
+
+  test('fields are expressions, and values that are copied keep their text', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    const fields = { '*': true, text: 'LEFT(c.text, 5)', words: 'ARRAY_LENGTH(c.tags)', size: 'c.nested.size' };
+    await createProjection(server, source, 'by_user', byUser(target, { fields }));
+    expectStatus(await server.request('PUT', `/${source}/p1`, {
+      body: '{"type":"post","user":"ann","text":"long text","tags":["a","b"],"nested":{"size":1.0},"price":1.50}' }), 201);
+    await current(server, source, 'by_user');
+    const reply = await server.request('GET', `/${target}/ann:p1`);
+    assert.match(reply.text, /"price":1\.50/);
+    assert.match(reply.text, /"size":1\.0/);
+    assert.match(reply.text, /"text":"long "/);
+    assert.match(reply.text, /"words":2/);
+    // What is undefined is left out.
+    await save(server, source, 'p2', { type: 'post', user: 'ann', text: 'x' });
+    await current(server, source, 'by_user');
+    assert.deepEqual((await documentsOf(server, target)).get('ann:p2'), { type: 'post', user: 'ann', text: 'x' });
+  });
+
+  test('a list of fields, a selector, and templates with other types', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'by_year', {
+      selector: { year: { $gt: 2000 } }, target: { db: target }, key: 'y{year}', id: '{name}-{_id}', fields: ['year', 'name'] });
+    await save(server, source, 'a:1', { year: 2020, name: 'x:y', other: 1 });
+    await save(server, source, 'b', { year: 1999, name: 'old' });
+    await save(server, source, 'c', { year: 2021 });
+    const { skipped } = await current(server, source, 'by_year');
+    assert.deepEqual([...await documentsOf(server, target)], [['y!2020:x%3Ay-a%3A1', { year: 2020, name: 'x:y' }]]);
+    assert.equal(skipped.undefined_key, 1);
+  });
+
+  test('of rows with one id, that of the least source id counts, whatever came first', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'one', byUser(target, { id: 'newest' }));
+    for (const id of ['c', 'a', 'b']) {
+      await save(server, source, id, { type: 'post', user: 'ann', from: id });
+      await current(server, source, 'one');
+    }
+    assert.equal((await documentsOf(server, target)).get('ann:newest').from, 'a');
+    assert.equal((await current(server, source, 'one')).skipped.collisions, 2);
+    for (const [gone, next] of [['a', 'b'], ['b', 'c']]) {
+      expectStatus(await erase(server, source, gone), 200);
+      await current(server, source, 'one');
+      assert.equal((await documentsOf(server, target)).get('ann:newest').from, next);
+    }
+    expectStatus(await erase(server, source, 'c'), 200);
+    assert.equal((await current(server, source, 'one')).candidates, 0);
+    assert.equal((await documentsOf(server, target)).size, 0);
+  });
+
+  test('only the newest of each key are rows: they push others out, and others come up', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    const rows = { ...rowsByUser, by: 'date', n: 2 };
+    await createProjection(server, source, 'front', byUser(target, { newest: { by: 'date', n: 2 } }));
+    const check = async () => {
+      await current(server, source, 'front');
+      assertSameRows(await documentsOf(server, target), projected(await documentsOf(server, source), rows));
+    };
+    for (const [id, user, date] of [['p1', 'ann', 1], ['p2', 'ann', 2], ['p3', 'ann', 3], ['q1', 'bob', 1], ['p0', 'ann', 3]]) {
+      await save(server, source, id, { type: 'post', user, date });
+      await check();
+    }
+    assert.equal((await current(server, source, 'front')).candidates, 5);
+    expectStatus(await erase(server, source, 'p3'), 200);  // p2 comes up
+    await check();
+    await save(server, source, 'p1', { type: 'post', user: 'ann', date: 9 });  // and is pushed out again
+    await check();
+    await save(server, source, 'p1', { type: 'post', user: 'ann', date: 0 });
+    await check();
+    await save(server, source, 'p0', { type: 'post', user: 'bob', date: 5 });
+    await check();
+  });
+
+  test('a row gets a new revision only when it changes', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'titles', byUser(target, { fields: ['user', 'title'] }));
+    await save(server, source, 'p1', { type: 'post', user: 'ann', title: 'x', text: 1 });
+    await current(server, source, 'titles');
+    const { _rev: first } = (await server.get(`/${target}/ann:p1`)).body;
+    await save(server, source, 'p1', { type: 'post', user: 'ann', title: 'x', text: 2 });
+    await current(server, source, 'titles');
+    expectStatus(await server.post(`/${source}/_projection/titles/_rebuild`, {}), 200);
+    await soon(async () => assert.equal((await current(server, source, 'titles')).state, 'active'));
+    assert.equal((await server.get(`/${target}/ann:p1`)).body._rev, first);
+    assert.match(first, /^1-/);
+  });
+
+  test('purged and expired documents have no rows', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'by_user', byUser(target));
+    const { rev } = await save(server, source, 'p1', { type: 'post', user: 'ann' });
+    await save(server, source, 'p2', { type: 'post', user: 'ann' });
+    await current(server, source, 'by_user');
+    expectStatus(await server.post(`/${source}/_purge`, { p1: [rev] }), 201);
+    await soon(async () => {
+      assert.deepEqual([...(await documentsOf(server, target)).keys()], ['ann:p2']);
+    });
+    expectStatus(await server.put(`/${source}/_properties`, { ttl: 1 }), 200);
+    await soon(async () => assert.equal((await documentsOf(server, target)).size, 0), 15_000);
+  });
+});
+
+describe('who may write rows', () => {
+  test('clients cannot change a row, and may write other documents', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'by_user', byUser(target));
+    await save(server, source, 'p1', { type: 'post', user: 'ann' });
+    await current(server, source, 'by_user');
+    const { _rev } = (await server.get(`/${target}/ann:p1`)).body;
+    expectError(await server.put(`/${target}/ann:p1`, { _rev, mine: true }), 403, 'derived_document', /by_user/);
+    expectError(await server.delete(`/${target}/ann:p1?rev=${_rev}`), 403, 'derived_document');
+    const [bulk] = expectStatus(await server.post(`/${target}/_bulk_docs`, { docs: [{ _id: 'ann:p1', _rev }, { _id: 'ann:own' }] }), 201);
+    assert.equal(bulk.error, 'derived_document');
+    const replicated = { docs: [{ _id: 'ann:p1', _rev: '9-abc' }], new_edits: false };
+    assert.equal(expectStatus(await server.post(`/${target}/_bulk_docs`, replicated), 201)[0].error, 'derived_document');
+    assert.deepEqual([...(await documentsOf(server, target)).keys()].sort(), ['ann:own', 'ann:p1']);
+  });
+
+  test('a row does not replace the document of a client; it comes when the id is free', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await save(server, target, 'ann:p1', { mine: true });
+    await createProjection(server, source, 'by_user', byUser(target));
+    await save(server, source, 'p1', { type: 'post', user: 'ann' });
+    const { rows, skipped } = await current(server, source, 'by_user');
+    assert.deepEqual({ rows, occupied: skipped.occupied }, { rows: 0, occupied: 1 });
+    assert.deepEqual((await documentsOf(server, target)).get('ann:p1'), { mine: true });
+    expectStatus(await erase(server, target, 'ann:p1'), 200);
+    expectStatus(await server.post(`/${source}/_projection/by_user/_rebuild`, {}), 200);
+    await soon(async () => {
+      assert.deepEqual((await documentsOf(server, target)).get('ann:p1'), { type: 'post', user: 'ann' });
+    });
+    assert.equal((await current(server, source, 'by_user')).skipped.occupied, 0);
+  });
+
+  test('a target may belong to a projection alone', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    const alone = byUser(target, { target: { db: target, exclusive: true } });
+    const { rev } = await save(server, target, 'x:mine', {});
+    expectError(await server.put(`/${source}/_projection/alone`, alone), 409, 'not_exclusive', /has documents/);
+    expectStatus(await server.delete(`/${target}/x:mine?rev=${rev}`), 200);
+    await createProjection(server, source, 'alone', alone);
+    expectError(await server.put(`/${target}/x:mine`, {}), 403, 'derived_document', /to itself/);
+    expectStatus(await server.put(`/${target}/_design/d`, { views: {} }), 201);
+    expectError(await server.put(`/${source}/_projection/second`, byUser(target)), 409, 'not_exclusive');
+    await save(server, source, 'p1', { type: 'post', user: 'ann' });
+    assert.equal((await current(server, source, 'alone')).rows, 1);
+  });
+
+  test('the administrator of both databases is asked for', async (t) => {
+    const server = await Server.startFor(t, { admin: true });
+    const { source, target } = await blog(server);
+    expectStatus(await server.put('/_users/org.couchdb.user:eve', { name: 'eve', type: 'user', roles: [], password: 'eve' }), 201);
+    const put = () => server.request('PUT', `/${source}/_projection/by_user`, { body: byUser(target), auth: 'eve:eve' });
+    expectStatus(await put(), 403);
+    expectStatus(await server.put(`/${source}/_security`, { admins: { names: ['eve'], roles: [] }, members: { names: [], roles: [] } }), 200);
+    expectError(await put(), 403, 'forbidden', /administrator of the target/);
+  });
+});
+
+describe('the life of a projection', () => {
+  test('it can be paused, resumed, and removed with its rows or without', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'by_user', byUser(target));
+    await save(server, source, 'p1', { type: 'post', user: 'ann' });
+    await current(server, source, 'by_user');
+    expectStatus(await server.post(`/${source}/_projection/by_user/_pause`, {}), 200);
+    await save(server, source, 'p2', { type: 'post', user: 'ann' });
+    const paused = expectStatus(await server.get(`/${source}/_projection/by_user`), 200);
+    assert.equal(paused.state, 'paused');
+    assert.ok(paused.inputs[0].behind > 0);
+    expectError(await server.get(`/${source}/_projection/by_user?wait_for=now`), 409, 'conflict', /paused/);
+    expectStatus(await server.post(`/${source}/_projection/by_user/_resume`, {}), 200);
+    assert.equal((await current(server, source, 'by_user')).rows, 2);
+    expectStatus(await server.delete(`/${source}/_projection/by_user?rows=keep`), 200);
+    expectError(await server.get(`/${source}/_projection/by_user`), 404, 'not_found');
+    const { _rev } = (await server.get(`/${target}/ann:p1`)).body;
+    expectStatus(await server.put(`/${target}/ann:p1`, { _rev, mine: true }), 201);  // an ordinary document now
+
+    await createProjection(server, source, 'again', byUser(target));
+    assert.equal((await current(server, source, 'again')).skipped.occupied, 1);  // p1; p2 is taken over
+    expectStatus(await server.delete(`/${source}/_projection/again`), 202);
+    await soon(async () => {
+      assert.deepEqual(expectStatus(await server.get(`/${source}/_projection`), 200), { projections: [] });
+    });
+    assert.deepEqual([...(await documentsOf(server, target)).keys()], ['ann:p1']);
+  });
+
+  test('the same request may be repeated, another definition is refused', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    const { rev } = await createProjection(server, source, 'by_user', byUser(target));
+    const again = expectStatus(await server.put(`/${source}/_projection/by_user`, byUser(target)), 200);
+    assert.equal(again.rev, rev);
+    const other = byUser(target, { where: 'true' });
+    expectError(await server.put(`/${source}/_projection/by_user`, other), 409, 'conflict', /Delete it first/);
+    expectError(await server.delete(`/${source}/_projection/by_user?rev=7-x`), 409, 'conflict');
+  });
+
+  test('a restart goes on, although nobody asks for the source', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'by_user', byUser(target));
+    expectStatus(await server.post(`/${source}/_projection/by_user/_pause`, {}), 200);
+    for (let n = 0; n < 50; ++n) await save(server, source, `p${n}`, { type: 'post', user: 'ann' });
+    expectStatus(await server.post(`/${source}/_projection/by_user/_resume`, {}), 200);
+    await server.kill();
+    await server.relaunch();
+    await soon(async () => assert.equal((await documentsOf(server, target)).size, 50));
+  });
+
+  test('rows of a source that is deleted become ordinary documents', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'by_user', byUser(target));
+    await save(server, source, 'p1', { type: 'post', user: 'ann' });
+    await current(server, source, 'by_user');
+    expectStatus(await server.delete(`/${source}`), 200);
+    const { _rev } = (await server.get(`/${target}/ann:p1`)).body;
+    expectStatus(await server.delete(`/${target}/ann:p1?rev=${_rev}`), 200);
+  });
+
+  test('a target that is deleted makes it fail, and says so', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'by_user', byUser(target));
+    await current(server, source, 'by_user');
+    expectStatus(await server.delete(`/${target}`), 200);
+    await save(server, source, 'p1', { type: 'post', user: 'ann' });
+    await soon(async () => {
+      const { state, reason } = expectStatus(await server.get(`/${source}/_projection/by_user`), 200);
+      assert.equal(state, 'failed');
+      assert.match(reason, /does not exist any more/);
+    });
+    expectStatus(await server.delete(`/${source}/_projection/by_user`), 202);
+    await soon(async () => assert.deepEqual((await server.get(`/${source}/_projection`)).body.projections, []));
+  });
+
+  test('rows are sources of a further projection that asks for them, but not in a circle', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    const last = await server.database();
+    await createProjection(server, source, 'by_user', byUser(target));
+    const copies = (db, more) => ({ target: { db }, id: '{_id}', fields: { '*': true }, ...more });
+    await createProjection(server, target, 'without', copies(last));
+    await save(server, source, 'p1', { type: 'post', user: 'ann' });
+    await current(server, source, 'by_user');
+    assert.equal((await current(server, target, 'without')).rows, 0);
+    await createProjection(server, target, 'with', copies(last, { include_derived: true }));
+    assert.equal((await current(server, target, 'with')).rows, 1);
+    assert.deepEqual([...(await documentsOf(server, last)).keys()], ['ann%3Ap1']);
+    const back = copies(source, { include_derived: true });
+    await createProjection(server, last, 'back', back);  // by_user does not read rows
+    await current(server, last, 'back');
+    expectError(await server.put(`/${source}/_projection/circle`, byUser(target, { include_derived: true })), 409, 'projection_loop');
+  });
+});
+
+describe('bad definitions', () => {
+  test('are refused by name, and change nothing', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    const plain = await server.database();
+    const refused = async (definition, status, error, reason) =>
+      expectError(await server.put(`/${source}/_projection/x`, definition), status, error, reason);
+    const good = byUser(target);
+    await refused({ ...good, where: 'c.type = ' }, 400, 'projection_syntax', /`where`/);
+    await refused({ ...good, where: 'c.a) FROM c --' }, 400, 'projection_syntax', /`where`/);
+    await refused({ ...good, where: 'udf.f(c)' }, 400, 'projection_syntax', /user-defined/);
+    await refused({ ...good, fields: { '*': true, a: 'GetCurrentTimestamp()' } }, 400, 'projection_syntax', /changes by itself/);
+    await refused({ ...good, fields: { '*': true, a: 'ARRAY(SELECT VALUE t FROM t IN c.tags)' } }, 400, 'projection_syntax', /subqueries/);
+    await refused({ ...good, fields: { _id: 'c.x' } }, 400, 'projection_syntax', /'_id'/);
+    await refused({ ...good, fields: ['a', 'a'] }, 400, 'projection_syntax', /twice/);
+    await refused({ ...good, fields: 7 }, 400, 'projection_syntax', /`fields`/);
+    await refused({ ...good, selector: {} }, 400, 'projection_syntax', /absent if there is `where`/);
+    await refused({ ...good, where: undefined, selector: { $foo: 1 } }, 400, 'projection_syntax', /Invalid operator/);
+    await refused({ ...good, joins: {} }, 400, 'unknown_member', /`joins`/);
+    await refused({ ...good, target: { db: target, create: {} } }, 400, 'unknown_member', /`create`/);
+    await refused({ ...good, target: { db: 'missing' } }, 404, 'target_missing', /create it first/);
+    await refused({ ...good, id: undefined }, 400, 'key_template', /`id` is missing/);
+    await refused({ ...good, key: undefined }, 400, 'key_template', /`key` is missing/);
+    await refused({ ...good, id: '{a' }, 400, 'projection_syntax', /position 0/);
+    await refused({ ...good, id: '' }, 400, 'projection_syntax', /empty/);
+    await refused({ ...good, target: { db: plain } }, 400, 'key_template', /partitioned databases/);
+    await refused({ ...good, newest: { by: 'a', n: 0 } }, 400, 'limit', /10000/);
+    await refused({ ...good, newest: { by: 'a', n: 10_001 } }, 400, 'limit');
+    await refused({ ...good, newest: { n: 1 } }, 400, 'projection_syntax', /newest.by/);
+    await refused({ ...good, on_error: 'ignore' }, 400, 'projection_syntax', /on_error/);
+    expectError(await server.put(`/${source}/_projection/-x`, good), 400, 'projection_syntax', /begins with a letter/);
+    expectError(await server.put('/missing/_projection/x', good), 404, 'not_found');
+    expectError(await server.post(`/${source}/_projection/x/_rebuild`, {}), 404, 'not_found');
+    expectError(await server.delete(`/${source}/_projection/x?rows=all`), 400, 'query_parse_error', /`remove` or `keep`/);
+    assert.deepEqual((await server.get(`/${source}/_projection`)).body.projections, []);
+    for (let n = 0; n < 20; ++n) await createProjection(server, source, `p${n}`, good);
+    expectError(await server.put(`/${source}/_projection/p20`, good), 400, 'limit', /at most 20/);
+  });
+
+  test('a document that cannot become a row is counted, or stops the projection', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'skips', byUser(target, { key: '{user}', id: '{name}' }));
+    await save(server, source, 'p1', { type: 'post', user: 'ann', name: 'x'.repeat(9000) });
+    const { skipped, last_error } = await current(server, source, 'skips');
+    assert.equal(skipped.errors, 1);
+    assert.equal(last_error.doc, 'p1');
+    expectStatus(await erase(server, source, 'p1'), 200);
+    assert.equal((await current(server, source, 'skips')).skipped.errors, 0);
+    await createProjection(server, source, 'stops', byUser(target, { key: 's{user}', id: '{name}', on_error: 'stop' }));
+    await current(server, source, 'stops');
+    await save(server, source, 'p2', { type: 'post', user: 'ann', name: 'x'.repeat(9000) });
+    await soon(async () => assert.equal((await server.get(`/${source}/_projection/stops`)).body.state, 'failed'));
+  });
+});
