@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "base/error.h"
@@ -19,6 +21,9 @@ class DatabaseExtension {
   virtual void committed() = 0;
   /// Database::definition() has changed. Must not block.
   virtual void definition_changed() {}
+  /// Calls the listener after each commit, on the writer's thread, as long as it exists. It must not block.
+  using CommitListener = std::function<void()>;
+  virtual void add_commit_listener(std::weak_ptr<const CommitListener> /*listener*/) {}
   /// Which projections write into the database has changed. May wait for the disk.
   virtual void owners_changed() {}
   /// The database is being deleted or the server stops: ends background work, waits for it, closes files. Idempotent.

@@ -62,6 +62,9 @@ class CouchForm final : public DocumentForm {
   const query::sql::RowShape& shape() const override { return query::sql::document_rows(); }
   std::optional<std::string> implied_id(std::string_view /*document_id*/) const override { return std::nullopt; }
   bool keeps_key_in_body() const override { return false; }
+  std::optional<std::string> find_id(std::string_view /*key*/, std::string_view /*id*/) const override {
+    return std::nullopt;
+  }
   Expected<Placed> place(std::string_view /*row*/, std::size_t /*bytes_max*/) const override {
     return fail(ErrorCode::internal, "A projection has templates for the ids of these documents.");
   }
@@ -77,6 +80,11 @@ class ContainerForm final : public DocumentForm {
     return std::string(cosmos::item_id_of(document_id));
   }
   bool keeps_key_in_body() const override { return true; }
+  std::optional<std::string> find_id(std::string_view key, std::string_view id) const override {
+    const auto parsed = cosmos::parse_key("[" + std::string(key) + "]", *container_);
+    if (!parsed || !cosmos::is_complete(*parsed, *container_)) return std::nullopt;
+    return cosmos::document_id(*parsed, id);
+  }
   Expected<Placed> place(std::string_view row, std::size_t bytes_max) const override {
     OCTAVO_TRY(auto item, cosmos::parse_item(row, *container_, bytes_max, std::nullopt));
     return Placed{cosmos::document_id(item.key, item.id), std::move(item.body)};

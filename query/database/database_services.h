@@ -64,6 +64,9 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   void committed() override;
   void definition_changed() override;
   void owners_changed() override { projections_.load_owners(); }
+  void add_commit_listener(std::weak_ptr<const CommitListener> listener) override {
+    projections_.add_commit_listener(std::move(listener));
+  }
   Expected<void> partition_added(std::size_t partition_id) override;
   void partition_removed(std::size_t partition_id) override;
   bool is_partition_ready(std::size_t partition_id, std::size_t source) override;

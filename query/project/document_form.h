@@ -25,6 +25,9 @@ class DocumentForm {
   /// Whether documents have their partition key and their id in their body. Otherwise a projection has templates for
   /// both.
   virtual bool keeps_key_in_body() const = 0;
+  /// The document id that follows from a partition key (JSON) and an id. nullopt: none can. Precondition:
+  /// keeps_key_in_body().
+  virtual std::optional<std::string> find_id(std::string_view key, std::string_view id) const = 0;
   struct Placed {
     std::string id;    ///< document id
     std::string body;  ///< as it is stored

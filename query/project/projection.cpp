@@ -1,7 +1,6 @@
 #include "query/project/projection.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "base/unix_time.h"
 #include "partitioning/engine.h"
 #include "partitioning/scan.h"
+#include "query/project/internal/projection_inputs.h"
 #include "query/project/target_writer.h"
 
 namespace octavo::query::project {
@@ -25,61 +25,9 @@ constexpr std::size_t outbox_bytes_max = 8ULL << 20;
 // again, without effect.
 constexpr storage::Sequence unstored_changes_max = 50'000;
 constexpr std::size_t rows_per_step = 1'000;
-/// No database has had as many purges: all documents are looked for.
-constexpr std::uint64_t unknown_purges = std::numeric_limits<std::uint64_t>::max();
 constexpr std::size_t error_bytes_max = 500;
 
-storage::DocumentView view_of(const FeedDocument& document) {
-  storage::DocumentView view;
-  view.id = document.id;
-  view.revision = document.revision;
-  view.sequence = document.sequence;
-  view.modified_s = document.modified_s;
-  view.owner = document.owner;
-  view.body = document.json;
-  return view;
-}
-
 }  // namespace
-
-/// Evaluates documents of the source for one batch.
-class Projection::Reader {
- public:
-  static Expected<Reader> open(Projection& projection, partitioning::Database& target) {
-    Reader reader(projection.source_);
-    OCTAVO_TRY(reader.from_, projection.options_.read_form(projection.source_));
-    OCTAVO_TRY(reader.into_, projection.options_.read_form(target));
-    if (!projection.program_) {
-      OCTAVO_TRY(projection.program_,
-                 RowProgram::compile(projection.record_.definition, *reader.into_, target.partitioned()));
-    }
-    reader.evaluator_ =
-        std::make_unique<RowEvaluator>(*projection.program_, *reader.from_, *reader.into_, target.partitioned(),
-                                       projection.source_.engine().settings().document_bytes_max);
-    return reader;
-  }
-
-  Expected<ProjectedDocument> evaluate(const FeedDocument& document) {
-    if (!document.present) return ProjectedDocument{};
-    return evaluator_->evaluate(view_of(document));
-  }
-  /// The present state of a document.
-  Expected<ProjectedDocument> evaluate(std::string_view id) {
-    OCTAVO_TRY(const auto snapshot, source_.snapshot_for_document(id));
-    OCTAVO_TRY(const auto record, snapshot.find_stored_record(id));
-    if (!record || record->deleted) return ProjectedDocument{};
-    OCTAVO_TRY(const auto document, snapshot.open(*record));
-    return evaluator_->evaluate(document);
-  }
-
- private:
-  explicit Reader(partitioning::Database& source) : source_(source) {}
-
-  partitioning::Database& source_;
-  std::shared_ptr<const DocumentForm> from_;
-  std::shared_ptr<const DocumentForm> into_;
-  std::unique_ptr<RowEvaluator> evaluator_;
-};
 
 Projection::Projection(partitioning::Database& source, ProjectionRecord record, Options options)
     : source_(source),
@@ -88,7 +36,11 @@ Projection::Projection(partitioning::Database& source, ProjectionRecord record, 
       state_({.folder = source.folder() / ("projection-" + record_.identity),
               .durability = source.engine().settings().durability,
               .faults = source.engine().faults(),
-              .newest = record_.definition.newest ? record_.definition.newest->count : 0}) {}
+              .newest = record_.definition.newest ? record_.definition.newest->count : 0,
+              .joins = record_.definition.joins.size()}),
+      joins_(record_.definition.joins.size()) {}
+
+Projection::~Projection() = default;
 
 Expected<void> Projection::open() {
   OCTAVO_TRY_VOID(state_.open());
@@ -172,17 +124,22 @@ Expected<void> Projection::deliver(partitioning::Database& target) {
 // Stores the batch and makes its writes. The writes of the batch before must have been made.
 Expected<void> Projection::commit(ProjectionState::Batch batch, partitioning::Database& target) {
   OCTAVO_ASSERT(!has_pending_.load());
-  OCTAVO_TRY(Reader reader, Reader::open(*this, target));
-  const auto evaluate = [&](std::string_view id) { return reader.evaluate(id); };
-  OCTAVO_TRY_VOID(source_.make_durable());
-  OCTAVO_TRY(pending_, state_.commit(batch, evaluate));
+  OCTAVO_TRY(const auto reader, Reader::open(*this, target));
+  const auto evaluate = [&](std::string_view id) { return reader->evaluate(id); };
+  const auto make_durable = [this]() -> Expected<void> {
+    for (const auto& join : joins_) {
+      if (join) OCTAVO_TRY_VOID(join->database().make_durable());
+    }
+    return source_.make_durable();
+  };
+  OCTAVO_TRY(pending_, state_.commit(batch, evaluate, make_durable));
   refused_.clear();
   has_pending_.store(!pending_.empty(), std::memory_order_release);
   take_numbers();
   OCTAVO_TRY_VOID(deliver(target));
   if (refused_.empty()) return {};
   // They are counted, and tried again, although nothing else may follow.
-  OCTAVO_TRY(pending_, state_.commit(next_batch(), evaluate));
+  OCTAVO_TRY(pending_, state_.commit(next_batch(), evaluate, make_durable));
   refused_.clear();
   return {};
 }
@@ -198,14 +155,14 @@ Expected<std::size_t> Projection::apply(const FeedChanges& changes) {
   const std::lock_guard working(work_mutex_);
   OCTAVO_TRY(const auto target, open_target());
   OCTAVO_TRY_VOID(deliver(*target));
-  OCTAVO_TRY(Reader reader, Reader::open(*this, *target));
+  OCTAVO_TRY(const auto reader, Reader::open(*this, *target));
   ProjectionState::Batch batch = next_batch();
   std::size_t bytes = 0;
   const auto until = Clock::now() + apply_time;
   for (const FeedDocument& document : changes.documents) {
     if (!batch.changes.empty() && (bytes > outbox_bytes_max || Clock::now() >= until)) break;
     SourceChange change{document.id, {}};
-    auto result = reader.evaluate(document);
+    auto result = reader->evaluate(document);
     if (!result) {
       note_error(document.id, result.error().reason);
       return std::unexpected(std::move(result).error());
@@ -224,6 +181,10 @@ Expected<std::size_t> Projection::apply(const FeedChanges& changes) {
   if (has_effect || is_due || !refused_.empty()) OCTAVO_TRY_VOID(commit(std::move(batch), *target));
   changes_.fetch_add(count, std::memory_order_relaxed);
   checkpoint_.store(reached, std::memory_order_release);
+  if (state_.numbers().fan_outs > 0) {
+    OCTAVO_TRY(const bool more, fan_out(*target));
+    if (more) options_.wake();
+  }
   if (changes.complete && count == changes.documents.size()) {
     complete_through_.store(reached, std::memory_order_release);
     if (reached >= source_.watermark()) current_at_.store(Clock::now(), std::memory_order_relaxed);
@@ -309,6 +270,9 @@ Expected<void> Projection::restart() {
   batch.checkpoint = 0;
   batch.purge_count = unknown_purges;
   OCTAVO_TRY_VOID(commit(std::move(batch), *target));
+  for (const auto& join : joins_) {
+    if (join) join->begin_again();
+  }
   complete_through_.store(0, std::memory_order_release);
   purge_scan_.reset();
   must_begin_again_.store(false, std::memory_order_release);
@@ -338,6 +302,11 @@ Projection::Status Projection::status() const {
   if (complete_through() < source_.watermark()) {
     status.lag_seconds =
         std::chrono::duration<double>(Clock::now() - current_at_.load(std::memory_order_relaxed)).count();
+  }
+  for (const auto& join : joins_) {
+    JoinStatus shown;
+    if (join) shown = {join->checkpoint(), join->complete_through(), join->database().shared_from_this()};
+    status.joins.push_back(std::move(shown));
   }
   status.state_bytes = storage::Store::file_bytes_in(state_.folder()).value_or(0);
   status.changes = changes_.load(std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,10 +21,11 @@ namespace octavo::query::project {
 /// What the catalog has of a projection.
 struct ProjectionRecord {
   std::string name;
-  std::string identity;          ///< names the folder; another one after each change of the definition
-  std::uint64_t generation = 1;  ///< counts the changes of the definition
-  std::uint32_t owner = 0;       ///< its number in the target
-  std::string target_tag;        ///< instance tag of the target
+  std::string identity;                ///< names the folder; another one after each change of the definition
+  std::uint64_t generation = 1;        ///< counts the changes of the definition
+  std::uint32_t owner = 0;             ///< its number in the target
+  std::string target_tag;              ///< instance tag of the target
+  std::vector<std::string> join_tags;  ///< of the joined databases, by join
   bool paused = false;
   bool removing = false;  ///< its rows are being removed, and then it is gone
   ProjectionDefinition definition;
@@ -42,11 +44,22 @@ class Projection final : public FeedConsumer {
   struct Options {
     FormReader read_form = nullptr;
     std::shared_ptr<const std::atomic<bool>> stopping;  ///< the database is being shut down
+    /// Calls the followers of all inputs again soon. Any thread.
+    std::function<void()> wake;
   };
   Projection(partitioning::Database& source, ProjectionRecord record, Options options);
 
+  ~Projection() override;
   /// Opens the state. Errors: those of the disk, corrupted.
   Expected<void> open();
+
+  /// A joined database, whose feed is read for one join.
+  struct JoinInput {
+    std::shared_ptr<partitioning::Database> database;
+    FeedConsumer* consumer = nullptr;
+  };
+  /// Opens the joined database. Once, after open(). Errors: not_found (`join_missing`); those of opening it.
+  Expected<JoinInput> open_join(std::size_t join);
 
   storage::Sequence checkpoint() const override { return checkpoint_.load(std::memory_order_acquire); }
   /// Below the checkpoint while writes are not durable in the target.
@@ -67,8 +80,14 @@ class Projection final : public FeedConsumer {
   Expected<void> remove_rows();
 
   const ProjectionRecord& record() const { return record_; }
+  struct JoinStatus {
+    storage::Sequence checkpoint = 0;
+    storage::Sequence current_through = 0;
+    std::shared_ptr<partitioning::Database> database;  ///< null: it is missing
+  };
   struct Status {
     ProjectionState::Numbers numbers;
+    std::vector<JoinStatus> joins;  ///< by join
     bool has_pending_writes = false;
     std::uint64_t state_bytes = 0;
     double lag_seconds = 0;
@@ -85,10 +104,13 @@ class Projection final : public FeedConsumer {
 
  private:
   class Reader;
+  class JoinConsumer;
   Expected<std::shared_ptr<partitioning::Database>> open_target() const;
   Expected<void> deliver(partitioning::Database& target);
   Expected<void> commit(ProjectionState::Batch batch, partitioning::Database& target);
   Expected<void> remove(std::vector<std::string> gone, std::uint64_t purge_count);
+  /// Makes rows again whose joined documents have changed, for about FeedConsumer::apply_time. True: there are more.
+  Expected<bool> fan_out(partitioning::Database& target);
   Expected<void> restart();
   Expected<void> remove_strays(partitioning::Database& target);
   ProjectionState::Batch next_batch() const;
@@ -100,6 +122,7 @@ class Projection final : public FeedConsumer {
   const Options options_;
   ProjectionState state_;
   std::shared_ptr<const RowProgram> program_;
+  std::vector<std::unique_ptr<JoinConsumer>> joins_;  ///< null: not opened
 
   std::mutex work_mutex_;             ///< held while a batch is decided and written; guards up to the empty line
   std::vector<RowWrite> pending_;     ///< the outbox, if it was not read from the store

@@ -22,7 +22,7 @@ constexpr std::string_view owner_prefix = "projection_owner/";
 constexpr std::string_view last_owner_name = "projection_owners";
 constexpr std::string_view sources_area = "projections";
 constexpr std::size_t identity_bytes = 16;
-constexpr std::string_view loop_reason = "Rows of the projection would come back to its source, and it reads rows.";
+constexpr std::string_view loop_reason = "Rows of the projection would come back to it by `include_derived`.";
 constexpr std::size_t projections_max = 20;  // of a source
 
 std::string fact_name(std::string_view projection) {
@@ -34,10 +34,13 @@ std::string owner_fact_name(std::uint32_t owner) {
 }
 
 std::string to_text(const ProjectionRecord& record) {
+  json::array join_tags;
+  for (const std::string& tag : record.join_tags) join_tags.push_back(json::value(tag));
   return json::serialize(json::object{{"identity", record.identity},
                                       {"generation", record.generation},
                                       {"owner", record.owner},
                                       {"target_tag", record.target_tag},
+                                      {"join_tags", std::move(join_tags)},
                                       {"paused", record.paused},
                                       {"removing", record.removing},
                                       {"definition", record.definition.json}});
@@ -68,6 +71,12 @@ Expected<ProjectionRecord> from_text(std::string_view name, std::string_view tex
   record.paused = paused->get_bool();
   record.removing = removing->get_bool();
   OCTAVO_TRY(record.definition, ProjectionDefinition::parse(definition->get_object()));
+  const auto* const tags = object.if_contains("join_tags");
+  if (!tags || !tags->is_array() || tags->get_array().size() != record.definition.joins.size()) return damaged();
+  for (const json::value& tag : tags->get_array()) {
+    if (!tag.is_string()) return damaged();
+    record.join_tags.emplace_back(tag.get_string());
+  }
   return record;
 }
 
@@ -93,18 +102,39 @@ Expected<void> check_exclusive(const storage::DocumentOwners& owners, bool wants
               "not_exclusive");
 }
 
-// Whether rows would come back to the source as sources of further rows, by projections that read rows.
-Expected<bool> would_loop(Catalog& catalog, std::string_view source_tag, std::string_view target_tag) {
+/// What a projection reads so that rows of others have an effect, and where it writes.
+struct Edge {
+  std::set<std::string> inputs;  ///< tags
+  std::string target;
+};
+
+Edge edge_of(std::string_view source_tag, const ProjectionRecord& record) {
+  Edge edge;
+  if (record.definition.include_derived) edge.inputs.emplace(source_tag);
+  for (std::size_t join = 0; join < record.join_tags.size(); ++join) {
+    if (record.definition.joins[join].include_derived) edge.inputs.insert(record.join_tags[join]);
+  }
+  edge.target = record.target_tag;
+  return edge;
+}
+
+// Whether rows of `added` would come back to it.
+Expected<bool> would_loop(Catalog& catalog, const Edge& added) {
+  std::vector<Edge> edges;
+  OCTAVO_TRY(const auto all_sources, catalog.facts(sources_area));
+  for (const auto& [name, tag] : all_sources) {
+    OCTAVO_TRY(const auto projections, projections_of(catalog, tag));
+    for (const ProjectionRecord& record : projections) edges.push_back(edge_of(tag, record));
+  }
   std::set<std::string> reached;
-  std::vector<std::string> next{std::string(target_tag)};
+  std::vector<std::string> next{added.target};
   while (!next.empty()) {
     const std::string tag = std::move(next.back());
     next.pop_back();
-    if (tag == source_tag) return true;
+    if (added.inputs.contains(tag)) return true;
     if (!reached.insert(tag).second) continue;
-    OCTAVO_TRY(const auto projections, projections_of(catalog, tag));
-    for (const ProjectionRecord& record : projections) {
-      if (record.definition.include_derived) next.push_back(record.target_tag);
+    for (const Edge& edge : edges) {
+      if (edge.inputs.contains(tag)) next.push_back(edge.target);
     }
   }
   return false;
@@ -124,8 +154,8 @@ Expected<std::vector<ProjectionRecord>> projections_of(Catalog& catalog, std::st
 }
 
 Expected<ProjectionRecord> add_projection(Catalog& catalog, const partitioning::Database& source,
-                                          const partitioning::Database& target, std::string name,
-                                          ProjectionDefinition definition) {
+                                          const partitioning::Database& target, std::span<const JoinedDatabase> joined,
+                                          std::string name, ProjectionDefinition definition) {
   OCTAVO_TRY(const auto existing, projections_of(catalog, source.instance_tag()));
   if (existing.size() >= projections_max) {
     return fail(ErrorCode::bad_request, fmt::format("A database has at most {} projections.", projections_max),
@@ -138,6 +168,7 @@ Expected<ProjectionRecord> add_projection(Catalog& catalog, const partitioning::
   record.identity = crypto::hex_identity(crypto::random_bytes(identity_bytes));
   record.target_tag = target.instance_tag();
   record.definition = std::move(definition);
+  for (const JoinedDatabase& one : joined) record.join_tags.push_back(one.database->instance_tag());
   OCTAVO_TRY(record.owner, next_owner(catalog, target.instance_tag()));
   // An owner whose projection is not stored, because of a crash here, counts for nothing.
   const std::string owner = json::serialize(json::object{{"source", source.name()},
@@ -147,19 +178,18 @@ Expected<ProjectionRecord> add_projection(Catalog& catalog, const partitioning::
   OCTAVO_TRY_VOID(
       catalog.set_fact(Catalog::area_of_database(target.instance_tag()), owner_fact_name(record.owner), owner));
   OCTAVO_TRY_VOID(catalog.set_fact(sources_area, source.name(), source.instance_tag()));
-  OCTAVO_TRY_VOID(catalog.change_fact(
-      Catalog::area_of_database(source.instance_tag()), fact_name(record.name),
-      [&](std::optional<std::string_view> before) -> Expected<std::string> {
-        if (before) {
-          return fail(ErrorCode::conflict, "There is a projection of this name.");
-        }
-        // Here no other one is being added.
-        if (record.definition.include_derived) {
-          OCTAVO_TRY(const bool loops, would_loop(catalog, source.instance_tag(), target.instance_tag()));
-          if (loops) return fail(ErrorCode::conflict, std::string(loop_reason), "projection_loop");
-        }
-        return to_text(record);
-      }));
+  OCTAVO_TRY_VOID(catalog.change_fact(Catalog::area_of_database(source.instance_tag()), fact_name(record.name),
+                                      [&](std::optional<std::string_view> before) -> Expected<std::string> {
+                                        if (before) {
+                                          return fail(ErrorCode::conflict, "There is a projection of this name.");
+                                        }
+                                        // Here no other one is being added.
+                                        OCTAVO_TRY(const bool loops,
+                                                   would_loop(catalog, edge_of(source.instance_tag(), record)));
+                                        if (loops)
+                                          return fail(ErrorCode::conflict, std::string(loop_reason), "projection_loop");
+                                        return to_text(record);
+                                      }));
   return record;
 }
 

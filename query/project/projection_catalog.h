@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,8 @@ Expected<std::vector<ProjectionRecord>> projections_of(storage::Catalog& catalog
 /// others; projection_loop (conflict): its rows would come back to it as sources; bad_request (limit): there are too
 /// many; those of the catalog.
 Expected<ProjectionRecord> add_projection(storage::Catalog& catalog, const partitioning::Database& source,
-                                          const partitioning::Database& target, std::string name,
-                                          ProjectionDefinition definition);
+                                          const partitioning::Database& target, std::span<const JoinedDatabase> joined,
+                                          std::string name, ProjectionDefinition definition);
 /// Replaces what is stored of it. Errors: not_found.
 Expected<void> replace_projection(storage::Catalog& catalog, std::string_view source_tag,
                                   const ProjectionRecord& record);

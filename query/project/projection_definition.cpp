@@ -144,19 +144,89 @@ Expected<void> read_filter(const json::object& object, ProjectionDefinition& def
   return {};
 }
 
+Expected<std::string> text_of(const json::object& object, std::string_view name) {
+  const auto* const value = object.if_contains(name);
+  if (!value) return std::string();
+  if (!value->is_string() || value->get_string().empty())
+    return invalid(name, "a string with an SQL expression over c");
+  return std::string(value->get_string());
+}
+
+Expected<void> read_lookup(const json::object& lookup, ProjectionDefinition::Join& join) {
+  OCTAVO_TRY_VOID(check_names(lookup, "lookup", {"db", "key", "id", "include_derived"}));
+  join.database = text_member(lookup, "db");
+  OCTAVO_TRY(join.key, read_template(lookup, "key"));
+  OCTAVO_TRY(join.id, read_template(lookup, "id"));
+  if (!join.id) return invalid("lookup.id", "a string such as \"{userId}\"");
+  OCTAVO_TRY(join.include_derived, flag(lookup, "include_derived"));
+  return {};
+}
+
+Expected<void> read_count(const json::object& count, ProjectionDefinition::Join& join) {
+  OCTAVO_TRY_VOID(check_names(count, "count", {"db", "where", "by", "equals", "include_derived"}));
+  join.is_count = true;
+  join.database = text_member(count, "db");
+  OCTAVO_TRY(join.where, text_of(count, "where"));
+  OCTAVO_TRY(join.by, read_template(count, "by"));
+  OCTAVO_TRY(join.equals, read_template(count, "equals"));
+  if (!join.by || !join.equals) return invalid("count", "an object with `by` and `equals`, such as \"{postId}\"");
+  OCTAVO_TRY(join.include_derived, flag(count, "include_derived"));
+  return {};
+}
+
+Expected<ProjectionDefinition::Join> read_join(std::string name, const json::value& value) {
+  const std::string member = "joins." + name.substr(0, 64);
+  if (!value.is_object()) return invalid(member, "an object with `lookup` or `count`");
+  const json::object& object = value.get_object();
+  OCTAVO_TRY_VOID(check_names(object, member, {"lookup", "count", "when", "required"}));
+  ProjectionDefinition::Join join;
+  join.name = std::move(name);
+  const auto* const lookup = object.if_contains("lookup");
+  const auto* const count = object.if_contains("count");
+  const bool is_one = (lookup != nullptr) != (count != nullptr);
+  if (!is_one || !(lookup ? lookup : count)->is_object()) return invalid(member, "an object with `lookup` or `count`");
+  OCTAVO_TRY_VOID(lookup ? read_lookup(lookup->get_object(), join) : read_count(count->get_object(), join));
+  if (join.database.empty()) return invalid(member + ".db", "the name of a database");
+  OCTAVO_TRY(join.when, text_of(object, "when"));
+  OCTAVO_TRY(join.required, flag(object, "required"));
+  if (join.required && join.is_count) return invalid(member + ".required", "absent: a count is always there");
+  return join;
+}
+
+Expected<void> read_joins(const json::object& object, ProjectionDefinition& definition) {
+  if (const auto* const most = object.if_contains("fan_out_max")) {
+    if (!most->is_int64() || most->get_int64() < 1 || static_cast<std::uint64_t>(most->get_int64()) > fan_out_limit) {
+      return invalid("fan_out_max", fmt::format("a whole number between 1 and {}", fan_out_limit));
+    }
+    definition.fan_out_max = static_cast<std::uint64_t>(most->get_int64());
+  }
+  const auto* const value = object.if_contains("joins");
+  if (!value) return {};
+  if (!value->is_object()) return invalid("joins", "an object");
+  if (value->get_object().size() > joins_max) {
+    return fail(ErrorCode::bad_request, fmt::format("`joins` has more than {} members.", joins_max), "limit");
+  }
+  for (const auto& member : value->get_object()) {
+    OCTAVO_TRY(auto join, read_join(std::string(member.key()), member.value()));
+    definition.joins.push_back(std::move(join));
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<ProjectionDefinition> ProjectionDefinition::parse(const json::object& object) {
   ProjectionDefinition definition;
   definition.json = object;
-  OCTAVO_TRY_VOID(
-      check_names(object, "the projection",
-                  {"where", "selector", "include_derived", "target", "key", "id", "fields", "newest", "on_error"}));
+  OCTAVO_TRY_VOID(check_names(object, "the projection",
+                              {"where", "selector", "include_derived", "target", "key", "id", "joins", "fan_out_max",
+                               "fields", "newest", "on_error"}));
   OCTAVO_TRY_VOID(read_filter(object, definition));
   OCTAVO_TRY(definition.include_derived, flag(object, "include_derived"));
   OCTAVO_TRY_VOID(read_target(object, definition));
   OCTAVO_TRY(definition.key, read_template(object, "key"));
   OCTAVO_TRY(definition.id, read_template(object, "id"));
+  OCTAVO_TRY_VOID(read_joins(object, definition));
   OCTAVO_TRY_VOID(read_fields(object, definition));
   OCTAVO_TRY_VOID(read_newest(object, definition));
   if (object.contains("on_error")) {

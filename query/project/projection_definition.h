@@ -16,6 +16,8 @@ namespace octavo::query::project {
 
 inline constexpr std::uint32_t newest_max = 10'000;
 inline constexpr std::size_t projected_fields_max = 100;
+inline constexpr std::size_t joins_max = 8;
+inline constexpr std::uint64_t fan_out_limit = 100'000'000;
 inline constexpr std::size_t projection_name_bytes_max = 128;
 
 /// What a client asks for: which documents of a database become rows of another one, and what the rows are. A value
@@ -34,7 +36,25 @@ struct ProjectionDefinition {
     std::string name;
     std::string expression;  ///< SQL over `c`
   };
-  bool keeps_all = false;  ///< rows have all fields of the document, beside those below
+  /// Values of other documents, by whose names the expressions of fields know them.
+  struct Join {
+    std::string name;
+    std::string database;
+    bool include_derived = false;
+    std::string when;  ///< an SQL expression over `c`: only these documents are joined; empty: all
+    bool is_count = false;
+    // A lookup: the document with this partition key and id, or undefined.
+    std::optional<RowTemplate> key;
+    std::optional<RowTemplate> id;
+    bool required = false;  ///< without that document there is no row
+    // A count: how many documents for which `where` holds have `equals` of the source at `by`.
+    std::string where;  ///< an SQL expression over `c`; empty: all
+    std::optional<RowTemplate> by;
+    std::optional<RowTemplate> equals;
+  };
+  std::vector<Join> joins;
+  std::uint64_t fan_out_max = 1'000'000;  ///< rows that a change of one joined document may alter
+  bool keeps_all = false;                 ///< rows have all fields of the document, beside those below
   std::vector<Field> fields;
   struct Newest {
     FieldPath by;  ///< in the row

@@ -48,6 +48,7 @@ class ProjectionState {
     config::Durability durability = config::Durability::commit;
     storage::FaultInjector* faults = nullptr;
     std::uint32_t newest = 0;  ///< 0: all rows are written
+    std::size_t joins = 0;
   };
   explicit ProjectionState(Options options);
 
@@ -64,6 +65,25 @@ class ProjectionState {
     std::uint64_t without_key = 0;
     std::uint64_t errors = 0;
     std::uint64_t occupied = 0;  ///< rows that the target refuses: their id is taken, or a unique key
+    std::uint64_t fan_outs = 0;  ///< changes of joined documents whose rows are still to be made again
+  };
+  /// How far the feed of a joined database was read.
+  struct Input {
+    storage::Sequence checkpoint = 0;
+    std::uint64_t purge_count = 0;
+  };
+  /// A document of a joined database that a join counts. `key` nullopt: it does not count any more.
+  struct Member {
+    std::size_t join = 0;
+    std::string id;
+    std::optional<std::string> key;
+  };
+  /// Documents whose rows are to be made again, as what they are joined with has changed. Without sources: the end.
+  struct FanOutStep {
+    std::size_t join = 0;
+    std::string key;
+    std::uint64_t visited = 0;  ///< documents before these
+    std::vector<std::string> sources;
   };
 
   /// Opens or creates the store. Errors: those of the disk. A damaged store is an error, corrupted: what the target has
@@ -80,11 +100,17 @@ class ProjectionState {
     std::uint64_t purge_count = 0;
     storage::Sequence target_sequence = 0;
     bool begins_again = false;  ///< begins a new epoch
+    std::vector<Member> members;
+    std::vector<std::pair<std::size_t, std::string>> fan_outs;  ///< join and key of what was looked up and has changed
+    std::optional<FanOutStep> step;
+    std::optional<std::pair<std::size_t, Input>> input;  ///< of this join
   };
   /// What a source document gives at present, for rows that are not of the batch.
   using Evaluate = FunctionRef<Expected<ProjectedDocument>(std::string_view source_id)>;
-  /// Stores the batch and its writes. Precondition: the writes of the batch before are durable in the target.
-  Expected<std::vector<RowWrite>> commit(const Batch& batch, Evaluate evaluate);
+  /// Stores the batch and its writes. `make_durable` is called when nothing more will be evaluated: what rows are made
+  /// of must not be lost after them. Precondition: the writes of the batch before are durable in the target.
+  Expected<std::vector<RowWrite>> commit(const Batch& batch, Evaluate evaluate,
+                                         FunctionRef<Expected<void>()> make_durable);
   /// Whether the changes would alter anything but the numbers.
   Expected<bool> has_effect(std::span<const SourceChange> changes);
   /// The writes of the last batch, which may have been made or not.
@@ -93,6 +119,17 @@ class ProjectionState {
   Expected<std::vector<std::string>> refused_after(std::string_view after, std::size_t count_max);
   /// At most `count_max` ids of rows that the target may have, after `after`.
   Expected<std::vector<std::string>> rows_after(std::string_view after, std::size_t count_max);
+  Input input(std::size_t join) const;
+  /// How many documents the join counts at this key.
+  Expected<std::uint64_t> count(std::size_t join, std::string_view key);
+  /// Whether a change at one of these keys may alter rows.
+  Expected<bool> has_referrers(std::size_t join, std::string_view key);
+  Expected<bool> has_member(std::size_t join, std::string_view id);
+  /// The next documents whose rows are to be made again. nullopt: there are none.
+  Expected<std::optional<FanOutStep>> next_step(std::size_t count_max);
+  /// At most `count_max` ids after `after` of documents that the join has looked up (or looked for), or counts.
+  Expected<std::vector<std::string>> joined_after(std::size_t join, bool is_count, std::string_view after,
+                                                  std::size_t count_max);
   /// Whether the target may have a row of this id that this projection wrote.
   Expected<bool> has_row(std::string_view id);
 
@@ -107,8 +144,9 @@ class ProjectionState {
 
   const Options options_;
   storage::Store store_;
-  mutable std::mutex mutex_;  ///< guards numbers_
+  mutable std::mutex mutex_;  ///< guards the members below
   Numbers numbers_;
+  std::vector<Input> inputs_;  ///< by join
 };
 
 }  // namespace octavo::query::project

@@ -1,7 +1,6 @@
 #include "query/project/projections.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include <boost/asio/post.hpp>
@@ -9,26 +8,17 @@
 #include <spdlog/spdlog.h>
 
 #include "base/folder.h"
-#include "base/memory_retry.h"
 #include "partitioning/engine.h"
 #include "partitioning/scan.h"
+#include "query/project/internal/projection_entry.h"
 #include "query/project/projection_catalog.h"
 
 namespace octavo::query::project {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-// Commits within this time make one batch, unless a request waits.
-constexpr std::chrono::milliseconds commit_delay{20};
-constexpr std::chrono::milliseconds refused_interval{30'000};
 constexpr std::chrono::milliseconds removal_retry{2'000};
 constexpr std::string_view folder_prefix = "projection-";
-
-std::unexpected<Error> no_projection() {
-  return fail(ErrorCode::not_found, "There is no projection of this name.");
-}
 
 // A projection that has the target to itself would hide the documents that are there.
 Expected<void> require_empty(partitioning::Database& target) {
@@ -48,37 +38,24 @@ Expected<void> require_empty(partitioning::Database& target) {
               "not_exclusive");
 }
 
-}  // namespace
-
-/// One projection and its follower.
-struct Projections::Entry {
-  ProjectionRecord record;  ///< guarded by mutex_
-  std::shared_ptr<Projection> projection;
-  std::shared_ptr<FeedFollower> follower;
-  std::optional<Error> unopened;  ///< why its files could not be opened
-  /// It had the whole feed once. Shared with the follower.
-  std::shared_ptr<std::atomic<bool>> built = std::make_shared<std::atomic<bool>>(false);
-};
-
-namespace {
+FeedFollower::Options follower_options(const ProjectionRecord& record) {
+  FeedFollower::Options options;
+  options.subject = "projection " + record.name;
+  options.task.type = "projection";
+  options.task.index = record.name;
+  options.rows_first = 256;
+  return options;
+}
 
 class ProjectionFollower final : public FeedFollower {
  public:
   ProjectionFollower(FollowContext& context, std::shared_ptr<Projection> projection,
                      std::shared_ptr<std::atomic<bool>> built)
-      : FeedFollower(context, *projection, options_of(projection->record())),
+      : FeedFollower(context, *projection, follower_options(projection->record())),
         projection_(std::move(projection)),
         built_(std::move(built)) {}
 
  private:
-  static Options options_of(const ProjectionRecord& record) {
-    Options options;
-    options.subject = "projection " + record.name;
-    options.task.type = "projection";
-    options.task.index = record.name;
-    options.rows_first = 256;
-    return options;
-  }
   void caught_up() override { built_->store(true, std::memory_order_release); }
 
   const std::shared_ptr<Projection> projection_;
@@ -90,8 +67,12 @@ class ProjectionFollower final : public FeedFollower {
 Projections::Projections(partitioning::Database& database, ActiveTasks* tasks, FormReader read_form)
     : database_(database),
       read_form_(read_form),
+      join_listener_(std::make_shared<JoinListener>()),
+      on_join_commit_(std::make_shared<const partitioning::DatabaseExtension::CommitListener>(
+          [listener = join_listener_] { listener->committed(); })),
       context_{database, tasks, jobs_, progress_, nullptr},
       jobs_(database.engine().indexers()) {
+  join_listener_->owner = this;
   load_owners();
   if (read_form_ == nullptr) return;
   const auto records = projections_of(database.engine().catalog(), database.instance_tag());
@@ -163,7 +144,8 @@ void Projections::remove_strays(const std::vector<ProjectionRecord>& records) co
 
 Projections::EntryPtr Projections::open(ProjectionRecord record) {
   auto entry = std::make_shared<Entry>();
-  entry->projection = std::make_shared<Projection>(database_, record, Projection::Options{read_form_, stopping_});
+  entry->projection = std::make_shared<Projection>(database_, record,
+                                                   Projection::Options{read_form_, stopping_, [this] { plan_wake(); }});
   entry->record = std::move(record);
   const auto opened = entry->projection->open();
   if (!opened) {
@@ -174,7 +156,26 @@ Projections::EntryPtr Projections::open(ProjectionRecord record) {
   }
   entry->built->store(entry->projection->checkpoint() > 0);
   entry->follower = std::make_shared<ProjectionFollower>(context_, entry->projection, entry->built);
+  follow_joins(*entry);
   return entry;
+}
+
+// A joined database that is missing lets the projection fail with its next batch.
+void Projections::follow_joins(Entry& entry) {
+  for (std::size_t join = 0; join < entry.record.definition.joins.size(); ++join) {
+    auto input = entry.projection->open_join(join);
+    if (!input) {
+      spdlog::warn("database {}: the projection {}: {}", database_.name(), entry.record.name, input.error().reason);
+      continue;
+    }
+    entry.join_contexts.emplace_back(new FollowContext{*input->database, context_.tasks, jobs_, progress_, nullptr});
+    entry.join_followers.push_back(
+        std::make_shared<FeedFollower>(*entry.join_contexts.back(), *input->consumer, follower_options(entry.record)));
+    if (input->database.get() != &database_) {
+      if (auto* const extension = input->database->extension()) extension->add_commit_listener(on_join_commit_);
+      entry.joined.push_back(std::move(input->database));
+    }
+  }
 }
 
 void Projections::start(const EntryPtr& entry) {
@@ -186,11 +187,11 @@ void Projections::start(const EntryPtr& entry) {
     removing = entry->record.removing;
     paused = entry->record.paused;
   }
-  entry->follower->set_stopping(removing || paused);
+  entry->set_stopping(removing || paused);
   if (removing) {
     jobs_.post([this, entry] { finish_removal(entry); });
   } else if (!paused) {
-    entry->follower->wake();
+    entry->wake();
   }
 }
 
@@ -205,16 +206,22 @@ Projections::EntryPtr Projections::find(std::string_view name) const {
   return found == entries_.end() ? nullptr : *found;
 }
 
-Expected<void> Projections::add(std::string name, ProjectionDefinition definition, partitioning::Database& target) {
+Expected<void> Projections::add(std::string name, ProjectionDefinition definition, partitioning::Database& target,
+                                std::span<const std::shared_ptr<partitioning::Database>> joined) {
   if (read_form_ == nullptr) return fail(ErrorCode::unsupported, "The engine was opened without projections.");
   load();
   OCTAVO_TRY(const auto into, read_form_(target));
-  OCTAVO_TRY_VOID(RowProgram::compile(definition, *into, target.partitioned()));
+  std::vector<JoinedDatabase> inputs;
+  for (const auto& one : joined) {
+    OCTAVO_TRY(auto form, read_form_(*one));
+    inputs.push_back({one, std::move(form)});
+  }
+  OCTAVO_TRY_VOID(RowProgram::compile(definition, *into, target.partitioned(), inputs));
   const std::lock_guard changing(change_mutex_);
   if (find(name)) return fail(ErrorCode::conflict, "There is a projection of this name.");
   if (definition.exclusive) OCTAVO_TRY_VOID(require_empty(target));
-  OCTAVO_TRY(auto record,
-             add_projection(database_.engine().catalog(), database_, target, std::move(name), std::move(definition)));
+  OCTAVO_TRY(auto record, add_projection(database_.engine().catalog(), database_, target, inputs, std::move(name),
+                                         std::move(definition)));
   // Before the first row: clients must not change it.
   tell_target(record);
   const EntryPtr entry = open(std::move(record));
@@ -263,7 +270,7 @@ Expected<void> Projections::begin_again(std::string_view name) {
   if (!entry->follower) return std::unexpected(*entry->unopened);
   entry->built->store(false);
   entry->projection->begin_again();
-  entry->follower->wake();
+  entry->wake();
   return {};
 }
 
@@ -275,7 +282,7 @@ Expected<void> Projections::remove(std::string_view name, std::optional<std::uin
   if (generation && *generation != entry->record.generation) {
     return fail(ErrorCode::conflict, "The projection has changed: read its present `rev`.");
   }
-  if (entry->follower) entry->follower->set_stopping(true);
+  entry->set_stopping(true);
   if (keeps_rows || !entry->follower) return drop(entry);
   OCTAVO_TRY_VOID(change(entry, [](ProjectionRecord& record) { record.removing = true; }));
   start(entry);
@@ -336,146 +343,6 @@ void Projections::apply_owners() {
   for (const auto& partition : database_.partition_map().partitions()) {
     if (partition) partition->set_owners(owners);
   }
-}
-
-// --- following ---
-
-void Projections::committed() {
-  if (!any_.load(std::memory_order_relaxed)) return;
-  if (context_.waiters.load(std::memory_order_relaxed) > 0) wake_all();
-  if (wake_planned_.exchange(true, std::memory_order_acq_rel)) return;
-  jobs_.post_after(commit_delay, [this] {
-    wake_planned_.store(false, std::memory_order_release);
-    wake_all();
-  });
-}
-
-void Projections::wake_all() {
-  std::vector<EntryPtr> all;
-  until_memory_suffices([&] { all = entries(); });
-  for (const EntryPtr& entry : all) {
-    if (entry->follower) entry->follower->wake();
-  }
-}
-
-void Projections::retry_refused() {
-  const auto all = entries();
-  for (const EntryPtr& entry : all) {
-    if (!entry->follower || !entry->follower->makes_progress()) continue;
-    const auto retried =
-        run_guarded("writing rows that were refused", [&] { return entry->projection->retry_refused(); });
-    if (!retried) spdlog::warn("database {}: {}", database_.name(), retried.error().reason);
-  }
-  if (!all.empty()) jobs_.post_after(refused_interval, [this] { retry_refused(); });
-}
-
-storage::Sequence Projections::followed_through() const {
-  storage::Sequence least = std::numeric_limits<storage::Sequence>::max();
-  for (const EntryPtr& entry : entries()) {
-    if (entry->follower && entry->follower->makes_progress()) least = std::min(least, entry->projection->checkpoint());
-  }
-  return least;
-}
-
-Task<Expected<void>> Projections::wait_until_current(std::string_view name, storage::Sequence sequence,
-                                                     std::chrono::steady_clock::time_point deadline) {
-  const auto keep_alive = database_.shared_from_this();
-  const EntryPtr entry = find(name);
-  if (!entry) co_return no_projection();
-  if (!entry->follower) co_return std::unexpected(*entry->unopened);
-  {
-    const std::lock_guard lock(mutex_);
-    if (entry->record.paused) co_return fail(ErrorCode::conflict, "The projection is paused.");
-  }
-  std::function<Expected<bool>()> is_reached = [projection = entry->projection, sequence]() -> Expected<bool> {
-    return projection->complete_through() >= sequence;
-  };
-  co_return co_await entry->follower->wait(std::move(is_reached), deadline);
-}
-
-// --- what is shown ---
-
-Projections::View Projections::view_of(const Entry& entry) const {
-  View view;
-  {
-    const std::lock_guard lock(mutex_);
-    view.record = entry.record;
-  }
-  view.watermark = database_.watermark();
-  view.status = entry.projection->status();
-  view.current_through = entry.projection->complete_through();
-  const auto failure = entry.follower ? entry.follower->failure() : entry.unopened;
-  if (failure) view.failure = failure->reason;
-  if (view.record.removing) {
-    view.state = "removing";
-  } else if (view.record.paused) {
-    view.state = "paused";
-  } else if (failure) {
-    view.state = may_pass(*failure) ? "waiting" : "failed";
-  } else {
-    if (view.current_through >= view.watermark) entry.built->store(true);
-    view.state = entry.built->load() ? "active" : "building";
-  }
-  return view;
-}
-
-std::vector<Projections::View> Projections::views() {
-  if (any_.load(std::memory_order_acquire)) load();
-  std::vector<View> all;
-  for (const EntryPtr& entry : entries()) all.push_back(view_of(*entry));
-  return all;
-}
-
-std::optional<Projections::View> Projections::view(std::string_view name) {
-  if (any_.load(std::memory_order_acquire)) load();
-  const EntryPtr entry = find(name);
-  return entry ? std::optional(view_of(*entry)) : std::nullopt;
-}
-
-// --- the life of the database ---
-
-void Projections::shut_down() {
-  std::vector<EntryPtr> all;
-  std::shared_ptr<partitioning::Database> held;
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_->store(true);
-    all = entries_;
-    held = std::move(keeps_open_);
-    for (const EntryPtr& entry : entries_) {
-      if (entry->follower) entry->follower->set_stopping(true);
-    }
-  }
-  context_.shut_down = true;
-  jobs_.stop();
-  for (const EntryPtr& entry : all) {
-    if (entry->follower) entry->follower->end_task();
-  }
-  progress_.notify_all();
-  if (!database_.deleted() || !held) return;
-  // Its rows become ordinary documents.
-  for (const EntryPtr& entry : all) tell_target(entry->record);
-}
-
-std::size_t Projections::open_store_count() const {
-  const auto all = entries();
-  return static_cast<std::size_t>(
-      std::ranges::count_if(all, [](const EntryPtr& entry) { return entry->projection->store().is_open(); }));
-}
-
-std::uint64_t Projections::last_used_ms() const {
-  std::uint64_t newest = 0;
-  for (const EntryPtr& entry : entries()) newest = std::max(newest, entry->projection->store().last_used_ms());
-  return newest;
-}
-
-std::size_t Projections::close_idle(std::uint64_t last_used_before_ms) {
-  std::size_t closed = 0;
-  for (const EntryPtr& entry : entries()) {
-    auto& store = entry->projection->store();
-    if (store.is_open() && store.last_used_ms() <= last_used_before_ms && store.close_if_idle()) ++closed;
-  }
-  return closed;
 }
 
 }  // namespace octavo::query::project

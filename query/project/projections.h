@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/jobs/background_jobs.h"
 #include "base/task.h"
 #include "partitioning/change_notifier.h"
+#include "partitioning/database_extension.h"
 #include "query/follow/feed_follower.h"
 #include "query/project/projection.h"
 
@@ -30,9 +32,11 @@ class Projections {
 
   // These block, as they write to the catalog.
 
-  /// Creates a projection. `target` is its definition's. Errors: those of RowProgram::compile and add_projection;
-  /// not_exclusive (conflict) if the target is to belong to it alone and has documents; unsupported without forms.
-  Expected<void> add(std::string name, ProjectionDefinition definition, partitioning::Database& target);
+  /// Creates a projection. `target` and `joined`, by join, are its definition's. Errors: those of RowProgram::compile
+  /// and add_projection; not_exclusive (conflict) if the target is to belong to it alone and has documents; unsupported
+  /// without forms.
+  Expected<void> add(std::string name, ProjectionDefinition definition, partitioning::Database& target,
+                     std::span<const std::shared_ptr<partitioning::Database>> joined);
   /// Errors: not_found; conflict if `generation` is given and is not the present one.
   Expected<void> remove(std::string_view name, std::optional<std::uint64_t> generation, bool keeps_rows);
   Expected<void> pause(std::string_view name, bool paused);
@@ -62,6 +66,7 @@ class Projections {
   static void resume(partitioning::Engine& engine);
 
   // These are called as DatabaseExtension describes.
+  void add_commit_listener(std::weak_ptr<const partitioning::DatabaseExtension::CommitListener> listener);
   void committed();
   void shut_down();
   storage::Sequence followed_through() const;
@@ -84,6 +89,8 @@ class Projections {
   void finish_removal(const EntryPtr& entry);
   Expected<void> drop(const EntryPtr& entry);
   View view_of(const Entry& entry) const;
+  void plan_wake();
+  void follow_joins(Entry& entry);
   void tell_target(const ProjectionRecord& record) const;
 
   partitioning::Database& database_;
@@ -92,6 +99,13 @@ class Projections {
   std::atomic<bool> any_{false};
   std::atomic<bool> wake_planned_{false};
   std::atomic<std::shared_ptr<const storage::DocumentOwners>> owners_;
+  /// Tells this when a joined database has committed, until it is shut down.
+  struct JoinListener;
+  const std::shared_ptr<JoinListener> join_listener_;
+  const std::shared_ptr<const partitioning::DatabaseExtension::CommitListener> on_join_commit_;
+  std::atomic<bool> has_listeners_{false};
+  std::mutex listeners_mutex_;                                                                   ///< guards listeners_
+  std::vector<std::weak_ptr<const partitioning::DatabaseExtension::CommitListener>> listeners_;  ///< of others
   std::mutex change_mutex_;  ///< held while the list of projections changes
 
   mutable std::mutex mutex_;  ///< guards the members up to the empty line

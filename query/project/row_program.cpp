@@ -1,11 +1,13 @@
 #include "query/project/row_program.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "base/byte_codec.h"
 #include "base/json_writer.h"
 #include "config/value_text.h"
@@ -24,7 +26,9 @@ std::string in_parentheses(const std::string& expression) {
   return "(" + expression + "\n)";
 }
 
-Expected<void> check_expression(std::string_view name, const std::string& expression) {
+/// Parses `SELECT VALUE (expression) FROM c`, which also checks names, functions and numbers of arguments.
+Expected<sql::SqlQuery::Ptr> parse_expression(std::string_view name, const std::string& expression,
+                                              std::span<const std::string> bound) {
   const std::string text = "SELECT VALUE " + in_parentheses(expression) + " FROM c";
   const auto refused = [&](std::string_view why) {
     return fail(ErrorCode::bad_request, fmt::format("The expression of `{}` is not valid: {}", name.substr(0, 64), why),
@@ -34,9 +38,33 @@ Expected<void> check_expression(std::string_view name, const std::string& expres
   if (syntax) {
     if (const auto wrong = sql::wrong_in_expression_query(**syntax); !wrong.empty()) return refused(wrong);
   }
-  // Parsing as a query also checks names, functions and numbers of arguments.
-  if (const auto whole = sql::SqlQuery::parse(text); !whole) return refused(whole.error().to_error().reason);
-  return {};
+  auto whole = sql::SqlQuery::parse(text, {}, nullptr, bound);
+  if (!whole) return refused(whole.error().to_error().reason);
+  return *std::move(whole);
+}
+
+Expected<ItemCondition> parse_condition(std::string_view name, const std::string& expression) {
+  if (expression.empty()) return ItemCondition();
+  return parse_expression(name, expression, {});
+}
+
+Expected<void> check_join(const ProjectionDefinition::Join& join, const JoinedDatabase& joined) {
+  // A name that cannot be used in an expression.
+  const std::array<std::string, 1> bound{join.name};
+  if (join.name == "c" || !parse_expression("joins", join.name, bound)) {
+    return fail(ErrorCode::bad_request,
+                fmt::format("A join cannot be named '{}': choose a name that can stand in an expression, other than c.",
+                            join.name.substr(0, 64)),
+                "projection_syntax");
+  }
+  if (join.is_count) return {};
+  const bool needs_key = joined.form->keeps_key_in_body() || joined.database->partitioned();
+  if (needs_key == join.key.has_value()) return {};
+  return fail(ErrorCode::bad_request,
+              needs_key
+                  ? fmt::format("`key` of the join {} is missing: {} has partition keys.", join.name, join.database)
+                  : fmt::format("`key` of the join {} is for databases with partition keys.", join.name),
+              "key_template");
 }
 
 std::string query_text(const ProjectionDefinition& definition) {
@@ -76,20 +104,31 @@ Expected<void> check_key(const ProjectionDefinition& definition, const DocumentF
 }  // namespace
 
 Expected<std::shared_ptr<const RowProgram>> RowProgram::compile(ProjectionDefinition definition,
-                                                                const DocumentForm& into, bool into_is_partitioned) {
-  if (!definition.where.empty()) OCTAVO_TRY_VOID(check_expression("where", definition.where));
-  for (const auto& field : definition.fields) OCTAVO_TRY_VOID(check_expression(field.name, field.expression));
-  OCTAVO_TRY_VOID(check_key(definition, into, into_is_partitioned));
+                                                                const DocumentForm& into, bool into_is_partitioned,
+                                                                std::span<const JoinedDatabase> joined) {
+  OCTAVO_ASSERT(joined.size() == definition.joins.size());
   auto program = std::make_shared<RowProgram>();
-  if (into.keeps_key_in_body() && !definition.keeps_all) {
-    const bool has_id =
-        std::ranges::find(definition.fields, "id", &ProjectionDefinition::Field::name) != definition.fields.end();
-    if (!has_id) {
-      return fail(ErrorCode::bad_request, "`id` is not among the fields, and the items of a container need it.",
-                  "key_not_projected");
-    }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < joined.size(); ++i) {
+    const auto& join = definition.joins[i];
+    OCTAVO_TRY_VOID(check_join(join, joined[i]));
+    names.push_back(join.name);
+    Join compiled;
+    OCTAVO_TRY(compiled.when, parse_condition("joins." + join.name + ".when", join.when));
+    OCTAVO_TRY(compiled.where, parse_condition("joins." + join.name + ".count.where", join.where));
+    program->joins_.push_back(std::move(compiled));
   }
-  auto query = sql::SqlQuery::parse(query_text(definition));
+  OCTAVO_TRY_VOID(parse_condition("where", definition.where));
+  for (const auto& field : definition.fields) OCTAVO_TRY_VOID(parse_expression(field.name, field.expression, names));
+  OCTAVO_TRY_VOID(check_key(definition, into, into_is_partitioned));
+  const bool has_id =
+      definition.keeps_all ||
+      std::ranges::find(definition.fields, "id", &ProjectionDefinition::Field::name) != definition.fields.end();
+  if (into.keeps_key_in_body() && !has_id) {
+    return fail(ErrorCode::bad_request, "`id` is not among the fields, and the items of a container need it.",
+                "key_not_projected");
+  }
+  auto query = sql::SqlQuery::parse(query_text(definition), {}, nullptr, names);
   if (!query) return fail(ErrorCode::bad_request, query.error().to_error().reason, "projection_syntax");
   program->definition_ = std::move(definition);
   program->query_ = *std::move(query);
@@ -100,12 +139,33 @@ bool RowProgram::is_named(std::string_view field) const {
   return std::ranges::find(definition_.fields, field, &ProjectionDefinition::Field::name) != definition_.fields.end();
 }
 
-RowEvaluator::RowEvaluator(const RowProgram& program, const DocumentForm& from, const DocumentForm& into,
-                           bool into_is_partitioned, std::size_t bytes_max)
-    : program_(program), from_(from), into_(into), into_is_partitioned_(into_is_partitioned), bytes_max_(bytes_max) {}
+ConditionEvaluator::ConditionEvaluator(ItemCondition condition, const sql::RowShape& shape)
+    : condition_(std::move(condition)), shape_(shape) {}
+
+Expected<bool> ConditionEvaluator::holds(const storage::DocumentView& document) {
+  if (!condition_) return true;
+  const sql::Program& program = condition_->program();
+  if (!evaluation_) evaluation_ = std::make_unique<sql::Evaluation>(program.root_names, program.slots, &shape_);
+  evaluation_->begin_item();
+  evaluation_->arena.rewind({});
+  evaluation_->row.bind(document);
+  const bool holds = program.project(*evaluation_).is_true();
+  if (!evaluation_->failed()) return holds;
+  Error error = evaluation_->error();
+  evaluation_.reset();
+  return std::unexpected(std::move(error));
+}
+
+RowEvaluator::RowEvaluator(const RowProgram& program, Environment environment)
+    : program_(program), environment_(std::move(environment)), joined_rows_(environment_.joined.size()) {
+  for (std::size_t i = 0; i < environment_.joined.size(); ++i) {
+    whens_.emplace_back(program.join(i).when, environment_.from.shape());
+    wheres_.emplace_back(program.join(i).where, environment_.joined[i].form->shape());
+  }
+}
 
 Expected<bool> RowEvaluator::is_selected(const storage::DocumentView& document) {
-  if (document.deleted || !from_.shape().is_row(document)) return false;
+  if (document.deleted || !environment_.from.shape().is_row(document)) return false;
   if (document.owner != 0 && !program_.definition().include_derived) return false;
   const auto& selector = program_.definition().selector;
   if (!selector) return true;
@@ -113,27 +173,88 @@ Expected<bool> RowEvaluator::is_selected(const storage::DocumentView& document) 
   return selector->matches(body, document.id, document.revision.to_string());
 }
 
-// The row as JSON text; empty: the filter does not let the document in.
-Expected<std::string> RowEvaluator::make_row(const storage::DocumentView& document) {
+void RowEvaluator::begin(const storage::DocumentView& document) {
   const sql::Program& program = program_.query().program();
   if (!evaluation_) {
-    evaluation_ = std::make_unique<sql::Evaluation>(program.root_names, program.slots, &from_.shape());
+    evaluation_ = std::make_unique<sql::Evaluation>(program.root_names, program.slots, &environment_.from.shape());
   }
   evaluation_->begin_item();
   evaluation_->arena.rewind({});
   evaluation_->row.bind(document);
-  std::string row;
-  if (!program.where || program.where->evaluate(*evaluation_).is_true()) {
-    values_.clear();
-    if (!evaluation_->failed()) program.append_projection(*evaluation_, values_);
-    row = "{";
+}
+
+Expected<void> RowEvaluator::failure() {
+  if (!evaluation_->failed()) return {};
+  Error error = evaluation_->error();
+  evaluation_.reset();
+  return std::unexpected(std::move(error));
+}
+
+// Binds the document, if there is one that counts.
+Expected<bool> RowEvaluator::look_up(std::size_t number, const std::string& id) {
+  const JoinedDatabase& joined = environment_.joined[number];
+  OCTAVO_TRY(const auto snapshot, joined.database->snapshot_for_document(id));
+  // As stored: a document that expires is there until it is deleted, which its feed shows.
+  OCTAVO_TRY(const auto record, snapshot.find_stored_record(id));
+  if (!record || record->deleted) return false;
+  if (record->owner != 0 && !program_.definition().joins[number].include_derived) return false;
+  OCTAVO_TRY(const auto document, snapshot.open(*record));
+  if (!joined.form->shape().is_row(document)) return false;
+  std::string& text = joined_rows_[number];
+  text.clear();
+  joined.form->shape().append_row(document, text);
+  evaluation_->slots[number] = sql::Value::read(text, evaluation_->arena);
+  return true;
+}
+
+Expected<bool> RowEvaluator::join(const storage::DocumentView& document, ProjectedDocument& result) {
+  bool is_complete = true;
+  for (std::size_t i = 0; i < environment_.joined.size(); ++i) {
+    const auto& join = program_.definition().joins[i];
+    evaluation_->slots[i] = {};
+    auto& key = result.join_keys.emplace_back();
+    OCTAVO_TRY(const bool applies, whens_[i].holds(document));
+    if (applies && join.is_count) {
+      key = join.equals->fill(document.body, document.id);
+      if (!key) continue;
+      OCTAVO_TRY(const std::uint64_t count, environment_.counts(i, *key));
+      evaluation_->slots[i] = sql::Value::of(static_cast<double>(count));
+    } else if (applies) {
+      const DocumentForm& form = *environment_.joined[i].form;
+      key = join.id->fill_plain(document.body, document.id);
+      if (key && join.key && form.keeps_key_in_body()) {
+        const auto partition_key = join.key->fill_json(document.body, document.id);
+        key = partition_key ? form.find_id(*partition_key, *key) : std::nullopt;
+      } else if (key && join.key) {
+        const auto partition_key = join.key->fill_plain(document.body, document.id);
+        key = partition_key ? std::optional(*partition_key + ":" + *key) : std::nullopt;
+      }
+      bool is_found = false;
+      if (key) {
+        OCTAVO_TRY(is_found, look_up(i, *key));
+      }
+      is_complete = is_complete && (is_found || !join.required);
+    }
   }
-  if (evaluation_->failed()) {
-    Error error = evaluation_->error();
-    evaluation_.reset();
-    return std::unexpected(std::move(error));
-  }
-  if (row.empty()) return row;
+  return is_complete;
+}
+
+Expected<std::optional<std::string>> RowEvaluator::counted_key(std::size_t join,
+                                                               const storage::DocumentView& document) {
+  const auto& definition = program_.definition().joins[join];
+  if (document.deleted || !environment_.joined[join].form->shape().is_row(document)) return std::nullopt;
+  if (document.owner != 0 && !definition.include_derived) return std::nullopt;
+  OCTAVO_TRY(const bool counts, wheres_[join].holds(document));
+  if (!counts) return std::nullopt;
+  return definition.by->fill(document.body, document.id);
+}
+
+// The row as JSON text. The item and the joined values are bound.
+Expected<std::string> RowEvaluator::make_row(const storage::DocumentView& document) {
+  values_.clear();
+  program_.query().program().append_projection(*evaluation_, values_);
+  OCTAVO_TRY_VOID(failure());
+  std::string row = "{";
   if (program_.definition().keeps_all) {
     bool has_id = false;
     OCTAVO_TRY(const auto members, split_object(document.body));
@@ -143,7 +264,8 @@ Expected<std::string> RowEvaluator::make_row(const storage::DocumentView& docume
       append_json_key(row, member.name);
       row += member.raw;
     }
-    if (const auto id = has_id || program_.is_named("id") ? std::nullopt : from_.implied_id(document.id)) {
+    const bool implies_id = !has_id && !program_.is_named("id");
+    if (const auto id = implies_id ? environment_.from.implied_id(document.id) : std::nullopt) {
       append_json_key(row, "id");
       append_json_string(row, *id);
     }
@@ -162,8 +284,8 @@ Expected<std::string> RowEvaluator::make_row(const storage::DocumentView& docume
 // nullopt: the row lacks a part of its key.
 Expected<std::optional<ProjectedRow>> RowEvaluator::place(std::string row, std::string_view source_id) const {
   const auto& definition = program_.definition();
-  if (into_.keeps_key_in_body()) {
-    OCTAVO_TRY(auto placed, into_.place(row, bytes_max_));
+  if (environment_.into.keeps_key_in_body()) {
+    OCTAVO_TRY(auto placed, environment_.into.place(row, environment_.bytes_max));
     return ProjectedRow{std::move(placed.id), std::move(placed.body), {}};
   }
   auto id = definition.id->fill(row, source_id);
@@ -173,10 +295,11 @@ Expected<std::optional<ProjectedRow>> RowEvaluator::place(std::string row, std::
     if (!key) return std::nullopt;
     id = *std::move(key) + ":" + *id;
   }
-  OCTAVO_TRY_VOID(partitioning::check_document_id(*id, into_is_partitioned_));
-  if (row.size() > bytes_max_) {
-    return fail(ErrorCode::too_large,
-                "The row " + config::over_limit(row.size(), bytes_max_, "database.document_bytes_max") + ".");
+  OCTAVO_TRY_VOID(partitioning::check_document_id(*id, environment_.into_is_partitioned));
+  if (row.size() > environment_.bytes_max) {
+    return fail(
+        ErrorCode::too_large,
+        "The row " + config::over_limit(row.size(), environment_.bytes_max, "database.document_bytes_max") + ".");
   }
   if (row.find("\"_") != std::string::npos) {
     OCTAVO_TRY(const auto members, split_object(row));
@@ -193,11 +316,11 @@ Expected<std::optional<ProjectedRow>> RowEvaluator::place(std::string row, std::
 ///   rank := partition key:sized order        descending order of the value (query/sql/evaluate/value.h)
 Expected<std::string> RowEvaluator::rank_of(const ProjectedRow& row) {
   std::string rank;
-  ByteWriter(rank).sized_bytes(partitioning::partition_key_of(row.id, into_is_partitioned_));
+  ByteWriter(rank).sized_bytes(partitioning::partition_key_of(row.id, environment_.into_is_partitioned));
   const auto& newest = program_.definition().newest;
   evaluation_->arena.rewind({});
   const sql::Value value = sql::Value::read(find_raw_field(row.body, newest->by), evaluation_->arena);
-  if (!sql::append_order_key_descending(rank, value, bytes_max_)) {
+  if (!sql::append_order_key_descending(rank, value, environment_.bytes_max)) {
     return fail(ErrorCode::too_large, "The value of `newest.by` is too large.");
   }
   return rank;
@@ -207,8 +330,14 @@ Expected<ProjectedDocument> RowEvaluator::evaluate(const storage::DocumentView& 
   ProjectedDocument result;
   OCTAVO_TRY(const bool selected, is_selected(document));
   if (!selected) return result;
+  begin(document);
+  const sql::Program& program = program_.query().program();
+  const bool holds = !program.where || program.where->evaluate(*evaluation_).is_true();
+  OCTAVO_TRY_VOID(failure());
+  if (!holds) return result;
+  OCTAVO_TRY(const bool is_complete, join(document, result));
+  if (!is_complete) return result;
   OCTAVO_TRY(std::string text, make_row(document));
-  if (text.empty()) return result;
   auto row = place(std::move(text), document.id);
   if (row && *row && program_.definition().newest) {
     if (auto rank = rank_of(**row)) {

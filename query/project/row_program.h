@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,21 +18,38 @@
 
 namespace octavo::query::project {
 
+/// An expression over one item that holds or not. Immutable and thread-safe; null: it always holds.
+using ItemCondition = sql::SqlQuery::Ptr;
+
+/// A database that a projection joins, while rows are evaluated.
+struct JoinedDatabase {
+  std::shared_ptr<partitioning::Database> database;
+  std::shared_ptr<const DocumentForm> form;
+};
+
 /// A projection's expressions, compiled. Immutable and thread-safe.
 class RowProgram {
  public:
-  /// `into`: the form of the target. Errors: bad_request with the word `projection_syntax`, `key_template` (a target
-  /// without keys in its documents needs templates, another one has none), `key_not_projected`.
+  /// `into`: the form of the target. `joined`: by join. Errors: bad_request with the word `projection_syntax`,
+  /// `key_template` (a database without keys in its documents needs templates, another one has none),
+  /// `key_not_projected`.
   static Expected<std::shared_ptr<const RowProgram>> compile(ProjectionDefinition definition, const DocumentForm& into,
-                                                             bool into_is_partitioned);
+                                                             bool into_is_partitioned,
+                                                             std::span<const JoinedDatabase> joined);
 
   const ProjectionDefinition& definition() const { return definition_; }
   const sql::SqlQuery& query() const { return *query_; }
   bool is_named(std::string_view field) const;
+  struct Join {
+    ItemCondition when;   ///< of documents of the source
+    ItemCondition where;  ///< of documents that are counted
+  };
+  const Join& join(std::size_t number) const { return joins_[number]; }
 
  private:
   ProjectionDefinition definition_;
   sql::SqlQuery::Ptr query_;  ///< its one item is an object: the number of each field, and its value
+  std::vector<Join> joins_;
 };
 
 /// A row that a source document gives.
@@ -46,33 +65,66 @@ struct ProjectedDocument {
   std::optional<ProjectedRow> row;
   Skip skip = Skip::none;  ///< why there is no row, unless the filter says so
   std::string reason;      ///< with Skip::error
+  /// By join: the id of the document that was looked up, or the value that was counted; a change of that may change the
+  /// row. nullopt: the document is not joined. Empty: none is.
+  std::vector<std::optional<std::string>> join_keys;
+};
+
+/// Runs conditions. One thread.
+class ConditionEvaluator {
+ public:
+  ConditionEvaluator(ItemCondition condition, const sql::RowShape& shape);
+  /// Error function_stopped: the expression took too long or too much memory.
+  Expected<bool> holds(const storage::DocumentView& document);
+
+ private:
+  const ItemCondition condition_;
+  const sql::RowShape& shape_;
+  std::unique_ptr<sql::Evaluation> evaluation_;
 };
 
 /// Makes rows of source documents. One thread.
 class RowEvaluator {
  public:
-  /// All arguments must outlive it. `bytes_max`: of a document.
-  RowEvaluator(const RowProgram& program, const DocumentForm& from, const DocumentForm& into, bool into_is_partitioned,
-               std::size_t bytes_max);
+  /// How many documents a count has found.
+  using Counts = std::function<Expected<std::uint64_t>(std::size_t join, std::string_view key)>;
+  struct Environment {
+    const DocumentForm& from;
+    const DocumentForm& into;
+    bool into_is_partitioned = false;
+    std::span<const JoinedDatabase> joined;
+    Counts counts;
+    std::size_t bytes_max = 0;  ///< of a document
+  };
+  /// `program`, and what the environment refers to, must outlive it.
+  RowEvaluator(const RowProgram& program, Environment environment);
 
   /// Errors: function_stopped if an expression took too long or too much memory, which does not depend on the document
-  /// alone; bad_request if the document cannot become a row and the definition says to stop then.
+  /// alone; bad_request if the document cannot become a row and the definition says to stop then; those of reading
+  /// joined documents.
   Expected<ProjectedDocument> evaluate(const storage::DocumentView& document);
+  /// The value that a document counts for. nullopt: it is not counted.
+  Expected<std::optional<std::string>> counted_key(std::size_t join, const storage::DocumentView& document);
 
  private:
   Expected<bool> is_selected(const storage::DocumentView& document);
+  void begin(const storage::DocumentView& document);
+  Expected<void> failure();
+  /// False: a document that must be there is not.
+  Expected<bool> join(const storage::DocumentView& document, ProjectedDocument& result);
+  Expected<bool> look_up(std::size_t number, const std::string& id);
   Expected<std::string> make_row(const storage::DocumentView& document);
   Expected<std::optional<ProjectedRow>> place(std::string row, std::string_view source_id) const;
   Expected<std::string> rank_of(const ProjectedRow& row);
 
   const RowProgram& program_;
-  const DocumentForm& from_;
-  const DocumentForm& into_;
-  const bool into_is_partitioned_;
-  const std::size_t bytes_max_;
+  const Environment environment_;
+  std::vector<ConditionEvaluator> whens_;        ///< by join
+  std::vector<ConditionEvaluator> wheres_;       ///< by join
   std::unique_ptr<sql::Evaluation> evaluation_;  ///< made again after a failure
   DocumentParser parser_;
-  std::string values_;  ///< scratch, reused
+  std::string values_;                    ///< scratch, reused
+  std::vector<std::string> joined_rows_;  ///< texts of the joined documents; the evaluation refers to them
 };
 
 }  // namespace octavo::query::project

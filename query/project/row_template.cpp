@@ -32,6 +32,14 @@ void append_encoded(std::string& out, std::string_view value) {
   }
 }
 
+void append_string(std::string& out, std::string_view text) {
+  if (text.starts_with('!')) {
+    out += "%21";
+    text.remove_prefix(1);
+  }
+  append_encoded(out, text);
+}
+
 // False: the value is not valid text.
 bool append_value(std::string& out, std::string_view raw) {
   if (raw.front() != '"') {
@@ -40,14 +48,8 @@ bool append_value(std::string& out, std::string_view raw) {
     return true;
   }
   const auto text = decode_json_string(raw);
-  if (!text) return false;
-  std::string_view rest = *text;
-  if (rest.starts_with('!')) {
-    out += "%21";
-    rest.remove_prefix(1);
-  }
-  append_encoded(out, rest);
-  return true;
+  if (text) append_string(out, *text);
+  return text.has_value();
 }
 
 }  // namespace
@@ -84,13 +86,48 @@ Expected<RowTemplate> RowTemplate::parse(std::string_view text) {
   return result;
 }
 
+std::optional<std::string> RowTemplate::fill_plain(std::string_view row, std::string_view source_id) const {
+  std::string out;
+  for (const Piece& piece : pieces_) {
+    out += piece.before;
+    if (!piece.path) continue;
+    if (piece.path->text() == source_id_name) {
+      out += source_id;
+      continue;
+    }
+    const std::string_view raw = find_raw_field(row, *piece.path);
+    if (raw.empty()) return std::nullopt;
+    if (raw.front() != '"') {
+      out += raw;
+    } else if (const auto text = decode_json_string(raw)) {
+      out += *text;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out.empty() ? std::nullopt : std::optional(std::move(out));
+}
+
+std::optional<std::string> RowTemplate::fill_json(std::string_view row, std::string_view source_id) const {
+  const bool is_one_path = pieces_.size() == 2 && pieces_[0].before.empty() && pieces_[1].before.empty();
+  if (is_one_path && pieces_[0].path->text() != source_id_name) {
+    const std::string_view raw = find_raw_field(row, *pieces_[0].path);
+    return raw.empty() ? std::nullopt : std::optional<std::string>(raw);
+  }
+  const auto text = fill_plain(row, source_id);
+  if (!text) return std::nullopt;
+  std::string json;
+  append_json_string(json, *text);
+  return json;
+}
+
 std::optional<std::string> RowTemplate::fill(std::string_view row, std::string_view source_id) const {
   std::string out;
   for (const Piece& piece : pieces_) {
     append_encoded(out, piece.before);
     if (!piece.path) continue;
     if (piece.path->text() == source_id_name) {
-      append_encoded(out, source_id);
+      append_string(out, source_id);
       continue;
     }
     const std::string_view raw = find_raw_field(row, *piece.path);

@@ -25,6 +25,10 @@ class RowTemplate {
 
   /// nullopt: the row lacks one of the values, or the result is empty. `row`: minified JSON.
   std::optional<std::string> fill(std::string_view row, std::string_view source_id) const;
+  /// Does the same without encoding anything: to find a document that was not made by a projection.
+  std::optional<std::string> fill_plain(std::string_view row, std::string_view source_id) const;
+  /// Does the same, as JSON text: a template that is one path keeps the type of its value.
+  std::optional<std::string> fill_json(std::string_view row, std::string_view source_id) const;
   const std::string& text() const { return text_; }
 
  private:

@@ -33,7 +33,7 @@ std::string group_of(std::string_view rank) {
   return std::string(rank.substr(0, rank.size() - reader.rest().size()));
 }
 
-void count(ProjectionState::Numbers& numbers, ProjectedDocument::Skip skip, int change) {
+void count_skipped(ProjectionState::Numbers& numbers, ProjectedDocument::Skip skip, int change) {
   auto add = [change](std::uint64_t& number) { number += static_cast<std::uint64_t>(change); };
   if (skip == ProjectedDocument::Skip::no_key) add(numbers.without_key);
   if (skip == ProjectedDocument::Skip::error) add(numbers.errors);
@@ -66,20 +66,112 @@ Expected<void> Settlement::change(const SourceChange& change) {
   }
   SourceRecord after;
   after.skip = change.result.skip;
+  after.join_keys = change.result.join_keys;
   if (change.result.row) after.target = change.result.row->id;
-  count(numbers_, before.skip, -1);
-  count(numbers_, after.skip, 1);
+  count_skipped(numbers_, before.skip, -1);
+  count_skipped(numbers_, after.skip, 1);
   if (before.target != after.target) {
     if (!before.target.empty()) OCTAVO_TRY_VOID(give_up(before.target, change.id));
     if (!after.target.empty()) OCTAVO_TRY_VOID(claim(after.target, change.id));
   } else if (!after.target.empty()) {
     OCTAVO_TRY_VOID(touch(after.target));
   }
-  if (after.target.empty() && after.skip == ProjectedDocument::Skip::none) {
+  OCTAVO_TRY_VOID(refer(change.id, before, after));
+  if (after.is_empty()) {
     if (stored) OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(StateTree::sources), change.id));
     return {};
   }
   return long_key::put(transaction_, tree(StateTree::sources), change.id, encode_source(after));
+}
+
+Expected<void> Settlement::refer(const std::string& source, const SourceRecord& before, const SourceRecord& after) {
+  const storage::Tree referrers = tree(StateTree::referrers);
+  const auto key_of = [](const SourceRecord& record, std::size_t join) {
+    return join < record.join_keys.size() ? record.join_keys[join] : std::nullopt;
+  };
+  for (std::size_t join = 0; join < std::max(before.join_keys.size(), after.join_keys.size()); ++join) {
+    const auto old_key = key_of(before, join);
+    const auto new_key = key_of(after, join);
+    if (old_key == new_key) continue;
+    if (old_key) {
+      OCTAVO_TRY_VOID(long_key::erase(transaction_, referrers, referrer_key(join, *old_key, source)));
+    }
+    if (new_key) {
+      OCTAVO_TRY_VOID(long_key::put(transaction_, referrers, referrer_key(join, *new_key, source), {}));
+    }
+  }
+  return {};
+}
+
+Expected<void> Settlement::add_to_count(std::size_t join, std::string_view key, int change) {
+  const std::string row = join_key(join, key);
+  std::uint64_t number = 0;
+  OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(StateTree::counts), row));
+  if (stored) number = ByteReader(*stored).varint();
+  number += static_cast<std::uint64_t>(change);
+  if (number == 0) {
+    OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(StateTree::counts), row));
+  } else {
+    std::string value;
+    ByteWriter(value).varint(number);
+    OCTAVO_TRY_VOID(long_key::put(transaction_, tree(StateTree::counts), row, value));
+  }
+  return fan_out(join, key);
+}
+
+// What each member counted for is known, so a change or a deletion is subtracted exactly once.
+Expected<void> Settlement::count(const ProjectionState::Member& member) {
+  const storage::Tree members = tree(StateTree::members);
+  const std::string row = join_key(member.join, member.id);
+  std::optional<std::string> before;
+  OCTAVO_TRY(const auto stored, long_key::get(transaction_, members, row));
+  if (stored) before = *stored;
+  if (before == member.key) return {};
+  if (before) OCTAVO_TRY_VOID(add_to_count(member.join, *before, -1));
+  if (!member.key) {
+    OCTAVO_TRY_VOID(long_key::erase(transaction_, members, row));
+    return {};
+  }
+  OCTAVO_TRY_VOID(add_to_count(member.join, *member.key, 1));
+  return long_key::put(transaction_, members, row, *member.key);
+}
+
+Expected<void> Settlement::fan_out(std::size_t join, std::string_view key) {
+  const std::string prefix = referrer_key(join, key);
+  {
+    storage::LongKeyCursor cursor(transaction_, tree(StateTree::referrers));
+    const auto first = cursor.seek(prefix);
+    if (!first || !first->key.starts_with(prefix)) return {};
+  }
+  const std::string row = join_key(join, key);
+  FanOutRecord record;
+  OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(StateTree::fan_outs), row));
+  if (stored) {
+    OCTAVO_TRY(record, decode_fan_out(*stored));
+    // To start over at each change would never end.
+    record.again = record.again || !record.position.empty();
+  } else {
+    ++numbers_.fan_outs;
+  }
+  return long_key::put(transaction_, tree(StateTree::fan_outs), row, encode_fan_out(record));
+}
+
+Expected<void> Settlement::advance(const ProjectionState::FanOutStep& step) {
+  const std::string row = join_key(step.join, step.key);
+  OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(StateTree::fan_outs), row));
+  if (!stored) return fail(ErrorCode::corrupted, "A fan-out of a projection is missing in its state.");
+  OCTAVO_TRY(FanOutRecord record, decode_fan_out(*stored));
+  if (!step.sources.empty()) {
+    record.position = step.sources.back();
+    record.visited += step.sources.size();
+  } else if (record.again) {
+    record = {};
+  } else {
+    --numbers_.fan_outs;
+    OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(StateTree::fan_outs), row));
+    return {};
+  }
+  return long_key::put(transaction_, tree(StateTree::fan_outs), row, encode_fan_out(record));
 }
 
 Expected<void> Settlement::look_again(std::string_view target) {

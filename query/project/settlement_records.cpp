@@ -23,7 +23,7 @@ template <class Numbers>
 auto members_of(Numbers& numbers) {
   return std::array{&numbers.checkpoint,  &numbers.purge_count, &numbers.target_sequence, &numbers.epoch,
                     &numbers.outbox_rows, &numbers.rows,        &numbers.candidates,      &numbers.collisions,
-                    &numbers.without_key, &numbers.errors,      &numbers.occupied};
+                    &numbers.without_key, &numbers.errors,      &numbers.occupied,        &numbers.fan_outs};
 }
 
 }  // namespace
@@ -64,14 +64,96 @@ Expected<RowRecord> decode_row(std::string_view text) {
   return record;
 }
 
+std::string read_escaped(std::string_view escaped) {
+  std::string text;
+  for (std::size_t i = 0; i < escaped.size(); ++i) {
+    const bool is_null = escaped[i] == '\0';
+    if (is_null && i + 1 < escaped.size() && escaped[i + 1] == '\1') break;
+    text += escaped[i];
+    if (is_null) ++i;
+  }
+  return text;
+}
+
+bool SourceRecord::is_empty() const {
+  const auto has_key = [](const std::optional<std::string>& key) { return key.has_value(); };
+  return target.empty() && skip == ProjectedDocument::Skip::none && std::ranges::none_of(join_keys, has_key);
+}
+
 std::string encode_source(const SourceRecord& record) {
-  std::string out(1, static_cast<char>(record.skip));
-  return out + record.target;
+  std::string out;
+  ByteWriter writer(out);
+  writer.u8(static_cast<std::uint8_t>(record.skip));
+  writer.sized_bytes(record.target);
+  for (const auto& key : record.join_keys) {
+    writer.u8(key ? 1 : 0);
+    if (key) writer.sized_bytes(*key);
+  }
+  return out;
 }
 
 Expected<SourceRecord> decode_source(std::string_view text) {
-  if (text.empty() || static_cast<std::uint8_t>(text.front()) > skip_max) return damaged("source");
-  return SourceRecord{static_cast<ProjectedDocument::Skip>(text.front()), std::string(text.substr(1))};
+  ByteReader reader(text);
+  SourceRecord record;
+  const std::uint8_t skip = reader.u8();
+  if (skip > skip_max) return damaged("source");
+  record.skip = static_cast<ProjectedDocument::Skip>(skip);
+  record.target = reader.sized_bytes();
+  while (reader.ok() && !reader.rest().empty()) {
+    auto& key = record.join_keys.emplace_back();
+    if (reader.u8() != 0) key = reader.sized_bytes();
+  }
+  if (!reader.ok()) return damaged("source");
+  return record;
+}
+
+std::string encode_input(const ProjectionState::Input& input) {
+  std::string out;
+  ByteWriter writer(out);
+  writer.varint(input.checkpoint);
+  writer.varint(input.purge_count);
+  return out;
+}
+
+Expected<ProjectionState::Input> decode_input(std::string_view text) {
+  ByteReader reader(text);
+  ProjectionState::Input input;
+  input.checkpoint = reader.varint();
+  input.purge_count = reader.varint();
+  if (!reader.ok()) return damaged("input");
+  return input;
+}
+
+std::string encode_fan_out(const FanOutRecord& record) {
+  std::string out;
+  ByteWriter writer(out);
+  writer.u8(record.again ? 1 : 0);
+  writer.varint(record.visited);
+  writer.bytes(record.position);
+  return out;
+}
+
+Expected<FanOutRecord> decode_fan_out(std::string_view text) {
+  ByteReader reader(text);
+  FanOutRecord record;
+  record.again = reader.u8() != 0;
+  record.visited = reader.varint();
+  record.position = reader.rest();
+  if (!reader.ok()) return damaged("fan-out");
+  return record;
+}
+
+std::string join_key(std::size_t join, std::string_view key) {
+  std::string out(1, static_cast<char>(join));
+  out += key;
+  return out;
+}
+
+std::string referrer_key(std::size_t join, std::string_view key, std::string_view source) {
+  std::string out(1, static_cast<char>(join));
+  append_escaped(out, key);
+  out += source;
+  return out;
 }
 
 std::string encode_write(const RowWrite& write) {

@@ -1,10 +1,12 @@
 // /{db}/_projection: documents of a database that Octavo keeps as rows of another one.
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -36,6 +38,16 @@ std::unexpected<Error> no_projection() {
   return fail(ErrorCode::not_found, "There is no projection of this name.");
 }
 
+json::object join_json(const project::ProjectionDefinition::Join& join, const project::Projection::JoinStatus& status) {
+  json::object input{{"db", join.database}, {"join", join.name}};
+  if (!status.database) return input;  // it is missing
+  const auto watermark = status.database->watermark();
+  input["sequence"] = status.database->format_sequence(status.checkpoint);
+  input["current_through"] = status.database->format_sequence(status.current_through);
+  input["behind"] = watermark - std::min(watermark, status.current_through);
+  return input;
+}
+
 json::object shown(const project::Projections::View& view, const partitioning::Database& database) {
   const auto& numbers = view.status.numbers;
   const auto behind = view.watermark - std::min(view.watermark, view.current_through);
@@ -43,6 +55,10 @@ json::object shown(const project::Projections::View& view, const partitioning::D
                      {"sequence", database.format_sequence(numbers.checkpoint)},
                      {"current_through", database.format_sequence(view.current_through)},
                      {"behind", behind}};
+  json::array inputs{std::move(input)};
+  for (std::size_t i = 0; i < view.status.joins.size(); ++i) {
+    inputs.push_back(join_json(view.record.definition.joins[i], view.status.joins[i]));
+  }
   json::object skipped{{"undefined_key", numbers.without_key},
                        {"errors", numbers.errors},
                        {"collisions", numbers.collisions},
@@ -58,10 +74,11 @@ json::object shown(const project::Projections::View& view, const partitioning::D
           {"state", view.state},
           {"reason", view.failure ? json::value(*view.failure) : json::value()},
           {"definition", view.record.definition.json},
-          {"inputs", json::array{std::move(input)}},
+          {"inputs", std::move(inputs)},
           {"lag_seconds", std::round(view.status.lag_seconds * 1000) / 1000},
           {"rows", numbers.rows - std::min(numbers.rows, numbers.occupied)},
           {"candidates", numbers.candidates},
+          {"pending_fan_outs", numbers.fan_outs},
           {"pending_writes", view.status.has_pending_writes ? numbers.outbox_rows : 0},
           {"state_bytes", view.status.state_bytes},
           {"skipped", std::move(skipped)},
@@ -85,18 +102,19 @@ Reply done(const project::Projections::View& view, int status) {
   return reply;
 }
 
-Expected<std::shared_ptr<partitioning::Database>> open_target(const Call& call, const std::string& name) {
-  auto target = call.services.engine.open_database(name);
-  if (!target) {
-    if (target.error().code != ErrorCode::not_found) return target;
-    return fail(ErrorCode::not_found, fmt::format("The target {} does not exist: create it first.", name),
-                "target_missing");
+/// The target, or a joined database (`what`). Error not_found with the word `missing`.
+Expected<std::shared_ptr<partitioning::Database>> open_other(const Call& call, const std::string& name,
+                                                             std::string_view what, std::string_view missing) {
+  auto other = call.services.engine.open_database(name);
+  if (!other) {
+    if (other.error().code != ErrorCode::not_found) return other;
+    return fail(ErrorCode::not_found, fmt::format("The {} {} does not exist: create it first.", what, name), missing);
   }
   // A projection copies documents to other readers.
-  if (!is_database_admin(call.user, **target, call.services.authenticator.has_admins())) {
-    return fail(ErrorCode::forbidden, fmt::format("You are not an administrator of the target {}.", name));
+  if (!is_database_admin(call.user, **other, call.services.authenticator.has_admins())) {
+    return fail(ErrorCode::forbidden, fmt::format("You are not an administrator of the {} {}.", what, name));
   }
-  return target;
+  return other;
 }
 
 /// The projection exists already: the same request may be sent again.
@@ -117,8 +135,13 @@ Task<Expected<Reply>> put_projection(Call& call) {
   const auto create = [&](project::Projections& projections) -> Expected<void> {
     exists = projections.view(name).has_value();
     if (exists) return {};
-    OCTAVO_TRY(const auto target, open_target(call, definition.target));
-    return projections.add(name, std::move(definition), *target);
+    OCTAVO_TRY(const auto target, open_other(call, definition.target, "target", "target_missing"));
+    std::vector<std::shared_ptr<partitioning::Database>> joined;
+    for (const auto& join : definition.joins) {
+      OCTAVO_TRY(auto database, open_other(call, join.database, "joined database", "join_missing"));
+      joined.push_back(std::move(database));
+    }
+    return projections.add(name, std::move(definition), *target, joined);
   };
   OCTAVO_CO_TRY_VOID(co_await run_change(call, create));
   const auto view = call.database_services()->projections().view(name);

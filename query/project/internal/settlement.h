@@ -17,15 +17,23 @@ namespace octavo::query::project {
 ///
 /// Format (trees of a projection):
 ///   meta      "numbers"                        → numbers record
+///             "input/" join:u8                 → input record
 ///   sources   source id                        → source record, of each document that gives a row or is left out
 ///   rows      target id                        → row record
 ///   claims    target id:escaped source id      → (empty)   if several documents give a row of this id: all of them
 ///   ranks     rank target id                   → may_be_there:u8 target id        with `newest` only
 ///   refused   target id                        → (empty)   rows that the target did not take
 ///   outbox    number:u64be                     → write record
+///   referrers join:u8 key:escaped source id    → (empty)   documents whose row a change at this key may alter
+///   members   join:u8 document id              → key       of each document that is counted
+///   counts    join:u8 key                      → number:varint
+///   fan_outs  join:u8 key                      → fan-out record, while rows of its referrers are made again
 ///   long      rows of long keys of the other trees (long_key_tree)
 ///
-///   source record  := skip:u8 [target id]         skip: 0 none, 1 no key, 2 an error
+///   source record  := skip:u8 target id:sized join*         skip: 0 none, 1 no key, 2 an error
+///   join           := 00 | 01 key:sized           by join: not joined, or at this key
+///   input record   := checkpoint:varint purge_count:varint
+///   fan-out record := again:u8 visited:varint source id     the last one whose row was made again; again 1: once more
 ///   row record     := flags:u8 epoch:varint digest[16] rank:sized source id
 ///   flags          := 1 several documents give it, 2 the target may have it
 ///   write record   := deleted:u8 target id:sized body
@@ -33,9 +41,24 @@ namespace octavo::query::project {
 ///   escaped        := 00 becomes 00 FF, then 00 01
 ///
 /// `digest` is the beginning of the body's SHA-256; all bytes 0: the row must be written when it is looked at next.
-enum class StateTree : std::size_t { meta, sources, rows, claims, ranks, refused, outbox, long_keys };
+enum class StateTree : std::size_t {
+  meta,
+  sources,
+  rows,
+  claims,
+  ranks,
+  refused,
+  outbox,
+  referrers,
+  members,
+  counts,
+  fan_outs,
+  long_keys
+};
 
 void append_escaped(std::string& out, std::string_view text);
+/// The text that begins there in this form.
+std::string read_escaped(std::string_view escaped);
 
 struct RowRecord {
   bool is_claimed_often = false;
@@ -51,9 +74,25 @@ Expected<RowRecord> decode_row(std::string_view record);
 struct SourceRecord {
   ProjectedDocument::Skip skip = ProjectedDocument::Skip::none;
   std::string target;  ///< empty: no row
+  std::vector<std::optional<std::string>> join_keys;
+  bool is_empty() const;
 };
 std::string encode_source(const SourceRecord& record);
 Expected<SourceRecord> decode_source(std::string_view record);
+
+std::string encode_input(const ProjectionState::Input& input);
+Expected<ProjectionState::Input> decode_input(std::string_view record);
+
+struct FanOutRecord {
+  bool again = false;
+  std::uint64_t visited = 0;
+  std::string position;
+};
+std::string encode_fan_out(const FanOutRecord& record);
+Expected<FanOutRecord> decode_fan_out(std::string_view record);
+/// Keys of the trees of joins; without the last part, their common beginning.
+std::string join_key(std::size_t join, std::string_view key);
+std::string referrer_key(std::size_t join, std::string_view key, std::string_view source = {});
 
 std::string encode_write(const RowWrite& write);
 Expected<RowWrite> decode_write(std::string_view record);
@@ -70,6 +109,12 @@ class Settlement {
       : transaction_(transaction), store_(store), numbers_(numbers), newest_(newest), evaluate_(evaluate) {}
 
   Expected<void> change(const SourceChange& change);
+  /// A document that is counted, or no longer is.
+  Expected<void> count(const ProjectionState::Member& member);
+  /// Rows of the referrers are to be made again, if there are any.
+  Expected<void> fan_out(std::size_t join, std::string_view key);
+  /// A part of a fan-out was done.
+  Expected<void> advance(const ProjectionState::FanOutStep& step);
   /// The row is looked at, and written even if it is known to be there.
   Expected<void> look_again(std::string_view target);
   /// Decides all rows that were touched, and those that come in or leave because of them.
@@ -87,6 +132,8 @@ class Settlement {
   };
   storage::Tree tree(StateTree name) const { return store_.tree(static_cast<std::size_t>(name)); }
   Expected<Touched*> touch(std::string_view target);
+  Expected<void> refer(const std::string& source, const SourceRecord& before, const SourceRecord& after);
+  Expected<void> add_to_count(std::size_t join, std::string_view key, int change);
   Expected<void> claim(const std::string& target, const std::string& source);
   Expected<void> give_up(const std::string& target, const std::string& source);
   Expected<void> give_up_one_of_several(const std::string& target, Touched& touched, const std::string& source);

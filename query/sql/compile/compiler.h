@@ -85,8 +85,9 @@ class Compiler {
   Compiler(std::span<const SqlParameter> parameters, Arena& constants, const ComputedProperties* computed)
       : parameters_(parameters), constants_(constants), computed_(computed) {}
 
-  /// Locations in errors are in bytes.
-  Compiled<std::unique_ptr<Program>> run(const Query& query) {
+  /// `bound`: names that stand for values beside the item, as SqlQuery::parse says. Locations in errors are in bytes.
+  Compiled<std::unique_ptr<Program>> run(const Query& query, std::span<const std::string> bound = {}) {
+    bound_ = bound;
     OCTAVO_TRY(auto program, compile_program(query, nullptr, true));
     program->root_names = std::move(root_names_);
     program->slots = slots_;
@@ -122,6 +123,7 @@ class Compiler {
   Value constant_text(std::string_view text);
 
   std::span<const SqlParameter> parameters_;
+  std::span<const std::string> bound_;
   Arena& constants_;
   const ComputedProperties* computed_;
   std::vector<NodePtr> computed_nodes_;  ///< by number; null: not named yet

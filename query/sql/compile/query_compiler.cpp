@@ -59,6 +59,9 @@ Compiled<std::unique_ptr<Program>> Compiler::compile_program(const Query& query,
   program->is_merged_by_client = is_top && !program->grouped && is_merged_by_client(query);
   Scope scope;
   scope.outer = outer;
+  if (is_top) {
+    for (const std::string& name : bound_) scope.bindings.push_back({name, false, slots_++});
+  }
   OCTAVO_TRY_VOID(compile_sources(query, scope, *program, is_top));
   OCTAVO_TRY_VOID(check_selection(query, *program));
   if (query.where) {

@@ -112,7 +112,8 @@ Expected<std::vector<SqlParameter>> parse_sql_parameters(std::string_view json) 
 }
 
 std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text, std::span<const SqlParameter> parameters,
-                                                       ComputedProperties::Ptr computed) {
+                                                       ComputedProperties::Ptr computed,
+                                                       std::span<const std::string> bound) {
   auto syntax = parse_query(text);
   if (!syntax) return std::unexpected(in_characters(std::move(syntax).error(), text));
   std::shared_ptr<SqlQuery> query(new SqlQuery());
@@ -121,7 +122,7 @@ std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text, st
   query->syntax_ = *std::move(syntax);
   query->computed_ = std::move(computed);
   Compiler compiler(query->parameters_, *query->constants_, query->computed_.get());
-  auto program = compiler.run(*query->syntax_);
+  auto program = compiler.run(*query->syntax_, bound);
   if (!program) return std::unexpected(in_characters(std::move(program).error(), text));
   query->program_ = *std::move(program);
   query->fingerprint_ = add_to_fingerprint(fingerprint_start, text);

@@ -345,7 +345,7 @@ describe('bad definitions', () => {
     await refused({ ...good, fields: 7 }, 400, 'projection_syntax', /`fields`/);
     await refused({ ...good, selector: {} }, 400, 'projection_syntax', /absent if there is `where`/);
     await refused({ ...good, where: undefined, selector: { $foo: 1 } }, 400, 'projection_syntax', /Invalid operator/);
-    await refused({ ...good, joins: {} }, 400, 'unknown_member', /`joins`/);
+    await refused({ ...good, transform: 'function (doc) {}' }, 400, 'unknown_member', /`transform`/);
     await refused({ ...good, target: { db: target, create: {} } }, 400, 'unknown_member', /`create`/);
     await refused({ ...good, target: { db: 'missing' } }, 404, 'target_missing', /create it first/);
     await refused({ ...good, id: undefined }, 400, 'key_template', /`id` is missing/);

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "query/project/projections.h"
+
+/// Private to Projections.
+namespace octavo::query::project {
+
+/// How often rows that were refused are tried again.
+inline constexpr std::chrono::milliseconds refused_interval{30'000};
+
+inline std::unexpected<Error> no_projection() {
+  return fail(ErrorCode::not_found, "There is no projection of this name.");
+}
+
+/// One projection and its followers.
+struct Projections::Entry {
+  ProjectionRecord record;  ///< guarded by mutex_
+  std::shared_ptr<Projection> projection;
+  std::shared_ptr<FeedFollower> follower;  ///< of the source; null: its files could not be opened
+  /// Of the joined databases. They are stopped before their contexts are destroyed.
+  std::vector<std::unique_ptr<FollowContext>> join_contexts;
+  std::vector<std::shared_ptr<FeedFollower>> join_followers;
+  std::vector<std::shared_ptr<partitioning::Database>> joined;
+  std::optional<Error> unopened;  ///< why its files could not be opened
+  /// It had the whole feed once. Shared with the follower.
+  std::shared_ptr<std::atomic<bool>> built = std::make_shared<std::atomic<bool>>(false);
+
+  std::vector<std::shared_ptr<FeedFollower>> followers() const {
+    std::vector<std::shared_ptr<FeedFollower>> all = join_followers;
+    if (follower) all.push_back(follower);
+    return all;
+  }
+  void set_stopping(bool stopping) const {
+    for (const auto& one : followers()) one->set_stopping(stopping);
+  }
+  void wake() const {
+    for (const auto& one : followers()) one->wake();
+  }
+  std::optional<Error> failure() const {
+    if (unopened) return unopened;
+    for (const auto& one : joined) {
+      if (!one->deleted()) continue;
+      return Error{
+          ErrorCode::not_found, fmt::format("The joined database {} does not exist any more.", one->name()), {}};
+    }
+    for (const auto& one : followers()) {
+      if (auto failure = one->failure()) return failure;
+    }
+    return std::nullopt;
+  }
+};
+
+struct Projections::JoinListener {
+  std::mutex mutex;
+  Projections* owner = nullptr;  ///< null: it was shut down
+
+  void committed() {
+    const std::lock_guard lock(mutex);
+    if (owner != nullptr) owner->plan_wake();
+  }
+};
+
+}  // namespace octavo::query::project

@@ -1,0 +1,176 @@
+// The part of Projections that keeps rows up to date, waits for them, and shows how far they are.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "base/memory_retry.h"
+#include "partitioning/engine.h"
+#include "query/project/internal/projection_entry.h"
+
+namespace octavo::query::project {
+
+namespace {
+
+// Commits within this time make one batch, unless a request waits.
+constexpr std::chrono::milliseconds commit_delay{20};
+
+}  // namespace
+
+void Projections::add_commit_listener(std::weak_ptr<const partitioning::DatabaseExtension::CommitListener> listener) {
+  const std::lock_guard lock(listeners_mutex_);
+  std::erase_if(listeners_, [](const auto& one) { return one.expired(); });
+  listeners_.push_back(std::move(listener));
+  has_listeners_.store(true, std::memory_order_release);
+}
+
+void Projections::committed() {
+  if (has_listeners_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(listeners_mutex_);
+    for (const auto& listener : listeners_) {
+      if (const auto one = listener.lock()) (*one)();
+    }
+  }
+  if (any_.load(std::memory_order_relaxed)) plan_wake();
+}
+
+void Projections::plan_wake() {
+  if (context_.waiters.load(std::memory_order_relaxed) > 0) wake_all();
+  if (wake_planned_.exchange(true, std::memory_order_acq_rel)) return;
+  jobs_.post_after(commit_delay, [this] {
+    wake_planned_.store(false, std::memory_order_release);
+    wake_all();
+  });
+}
+
+void Projections::wake_all() {
+  std::vector<EntryPtr> all;
+  until_memory_suffices([&] { all = entries(); });
+  for (const EntryPtr& entry : all) entry->wake();
+}
+
+void Projections::retry_refused() {
+  const auto all = entries();
+  for (const EntryPtr& entry : all) {
+    if (!entry->follower || !entry->follower->makes_progress()) continue;
+    const auto retried =
+        run_guarded("writing rows that were refused", [&] { return entry->projection->retry_refused(); });
+    if (!retried) spdlog::warn("database {}: {}", database_.name(), retried.error().reason);
+  }
+  if (!all.empty()) jobs_.post_after(refused_interval, [this] { retry_refused(); });
+}
+
+storage::Sequence Projections::followed_through() const {
+  storage::Sequence least = std::numeric_limits<storage::Sequence>::max();
+  for (const EntryPtr& entry : entries()) {
+    if (entry->follower && entry->follower->makes_progress()) least = std::min(least, entry->projection->checkpoint());
+  }
+  return least;
+}
+
+Task<Expected<void>> Projections::wait_until_current(std::string_view name, storage::Sequence sequence,
+                                                     std::chrono::steady_clock::time_point deadline) {
+  const auto keep_alive = database_.shared_from_this();
+  const EntryPtr entry = find(name);
+  if (!entry) co_return no_projection();
+  if (!entry->follower) co_return std::unexpected(*entry->unopened);
+  {
+    const std::lock_guard lock(mutex_);
+    if (entry->record.paused) co_return fail(ErrorCode::conflict, "The projection is paused.");
+  }
+  std::function<Expected<bool>()> is_reached = [projection = entry->projection, sequence]() -> Expected<bool> {
+    return projection->complete_through() >= sequence;
+  };
+  co_return co_await entry->follower->wait(std::move(is_reached), deadline);
+}
+
+// --- what is shown ---
+
+Projections::View Projections::view_of(const Entry& entry) const {
+  View view;
+  {
+    const std::lock_guard lock(mutex_);
+    view.record = entry.record;
+  }
+  view.watermark = database_.watermark();
+  view.status = entry.projection->status();
+  view.current_through = entry.projection->complete_through();
+  const auto failure = entry.failure();
+  if (failure) view.failure = failure->reason;
+  if (view.record.removing) {
+    view.state = "removing";
+  } else if (view.record.paused) {
+    view.state = "paused";
+  } else if (failure) {
+    view.state = may_pass(*failure) ? "waiting" : "failed";
+  } else {
+    if (view.current_through >= view.watermark) entry.built->store(true);
+    view.state = entry.built->load() ? "active" : "building";
+  }
+  return view;
+}
+
+std::vector<Projections::View> Projections::views() {
+  if (any_.load(std::memory_order_acquire)) load();
+  std::vector<View> all;
+  for (const EntryPtr& entry : entries()) all.push_back(view_of(*entry));
+  return all;
+}
+
+std::optional<Projections::View> Projections::view(std::string_view name) {
+  if (any_.load(std::memory_order_acquire)) load();
+  const EntryPtr entry = find(name);
+  return entry ? std::optional(view_of(*entry)) : std::nullopt;
+}
+
+// --- the life of the database ---
+
+void Projections::shut_down() {
+  std::vector<EntryPtr> all;
+  std::shared_ptr<partitioning::Database> held;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_->store(true);
+    // Databases that are joined with each other would keep each other open.
+    all = std::exchange(entries_, {});
+    held = std::move(keeps_open_);
+    for (const EntryPtr& entry : all) entry->set_stopping(true);
+  }
+  {
+    const std::lock_guard lock(join_listener_->mutex);
+    join_listener_->owner = nullptr;
+  }
+  context_.shut_down = true;
+  jobs_.stop();
+  for (const EntryPtr& entry : all) {
+    for (const auto& follower : entry->followers()) follower->end_task();
+  }
+  progress_.notify_all();
+  if (!database_.deleted() || !held) return;
+  // Its rows become ordinary documents.
+  for (const EntryPtr& entry : all) tell_target(entry->record);
+}
+
+std::size_t Projections::open_store_count() const {
+  const auto all = entries();
+  return static_cast<std::size_t>(
+      std::ranges::count_if(all, [](const EntryPtr& entry) { return entry->projection->store().is_open(); }));
+}
+
+std::uint64_t Projections::last_used_ms() const {
+  std::uint64_t newest = 0;
+  for (const EntryPtr& entry : entries()) newest = std::max(newest, entry->projection->store().last_used_ms());
+  return newest;
+}
+
+std::size_t Projections::close_idle(std::uint64_t last_used_before_ms) {
+  std::size_t closed = 0;
+  for (const EntryPtr& entry : entries()) {
+    auto& store = entry->projection->store();
+    if (store.is_open() && store.last_used_ms() <= last_used_before_ms && store.close_if_idle()) ++closed;
+  }
+  return closed;
+}
+
+}  // namespace octavo::query::project
