@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { expectStatus, Server } from '../harness.mjs';
-import { assertSameRows, createProjection, current, documentsOf, projected } from './projection_support.mjs';
+import { assertSameRows, createProjection, current, documentsOf, projected, soon } from './projection_support.mjs';
 
 /// Numbers that a seed decides.
 function randomOf(seed) {
@@ -13,7 +13,14 @@ function randomOf(seed) {
   };
 }
 
-const definitions = (target) => ({
+const definitions = (target, users) => ({
+  joined: {
+    where: "c.type = 'post'", target: { db: target }, key: 'j{user}', id: '{_id}', fields: { user: true, name: 'author.name', same: 'same' },
+    joins: {
+      author: { lookup: { db: users, id: '{user}' }, required: true },
+      same: { count: { db: 'SOURCE', where: "c.type = 'post'", by: '{title}', equals: '{title}' } },
+    },
+  },
   by_user: { where: "c.type = 'post'", target: { db: target }, key: 'u{user}', id: '{_id}', fields: { '*': true } },
   colliding: { target: { db: target }, key: 'c{user}', id: '{title}', fields: ['user', 'title', 'date'] },
   front: { where: "c.type = 'post'", target: { db: target }, key: 'f{type}', id: '{_id}', fields: { '*': true }, newest: { by: 'date', n: 5 } },
@@ -21,6 +28,17 @@ const definitions = (target) => ({
 
 const isPost = ({ type }) => type === 'post';
 const listed = ({ user, title, date }) => ({ user, title, date });
+/// What `joined` is of these documents.
+function joined(documents, users) {
+  const rows = new Map();
+  for (const [id, { type, user, title }] of documents) {
+    if (type !== 'post' || !users.has(user)) continue;
+    const same = [...documents.values()].filter((other) => other.type === 'post' && other.title === title).length;
+    rows.set(`j${user}:${id}`, { user, name: users.get(user).name, same });
+  }
+  return rows;
+}
+
 const expectations = {
   by_user: { select: isPost, key: ({ user }) => `u${user}` },
   colliding: { key: ({ user }) => `c${user}`, id: ({ title }) => title, fields: listed },
@@ -35,11 +53,24 @@ test(`random edits and kills, seed ${seed}`, async (t) => {
   const server = await Server.startFor(t);
   const source = await server.database('q=2');
   const target = await server.database('partitioned=true&q=3');
-  for (const [name, definition] of Object.entries(definitions(target))) await createProjection(server, source, name, definition);
+  const users = await server.database();
+  const all = JSON.parse(JSON.stringify(definitions(target, users)).replaceAll('SOURCE', source));
+  for (const [name, definition] of Object.entries(all)) await createProjection(server, source, name, definition);
+  const bulk = async (db, docs) => expectStatus(await server.post(`/${db}/_bulk_docs`, { docs }), 201);
+  const revisionsOf = async (db) => {
+    const { rows } = expectStatus(await server.get(`/${db}/_all_docs`), 200);
+    return new Map(rows.map(({ id, value }) => [id, value.rev]));
+  };
 
+  const editUsers = async () => {
+    const revisions = await revisionsOf(users);
+    const _id = `user${random(3)}`;
+    const known = revisions.has(_id);
+    await bulk(users, [{ _id, name: `n${random(1000)}`, ...(known && { _rev: revisions.get(_id) }), ...(known && random(3) === 0 && { _deleted: true }) }]);
+  };
   const edit = async () => {
-    const { rows } = expectStatus(await server.get(`/${source}/_all_docs`), 200);
-    const revisions = new Map(rows.map(({ id, value }) => [id, value.rev]));
+    await editUsers();
+    const revisions = await revisionsOf(source);
     const docs = new Map();
     for (let n = 0; n < 60; ++n) {
       const _id = `d${random(40)}`;
@@ -47,12 +78,17 @@ test(`random edits and kills, seed ${seed}`, async (t) => {
         _id, type: random(4) ? 'post' : 'draft', user: `user${random(3)}`, title: `t${random(8)}`, date: random(20),
         ...(revisions.has(_id) && { _rev: revisions.get(_id) }), ...(revisions.has(_id) && random(3) === 0 && { _deleted: true }) });
     }
-    expectStatus(await server.post(`/${source}/_bulk_docs`, { docs: [...docs.values()] }), 201);
+    await bulk(source, [...docs.values()]);
   };
   const check = async () => {
     for (const name of Object.keys(expectations)) await current(server, source, name);
+    await soon(async () => {
+      const { inputs, pending_fan_outs } = expectStatus(await server.get(`/${source}/_projection/joined`), 200);
+      assert.ok(inputs.every(({ behind }) => behind === 0) && pending_fan_outs === 0, JSON.stringify(inputs));
+    });
     const documents = await documentsOf(server, source);
     const expected = new Map(Object.values(expectations).flatMap((one) => [...projected(documents, one)]));
+    for (const [id, row] of joined(documents, await documentsOf(server, users))) expected.set(id, row);
     assertSameRows(await documentsOf(server, target), expected);
     for (const name of Object.keys(expectations)) {
       const { rows, candidates, skipped } = expectStatus(await server.get(`/${source}/_projection/${name}`), 200);
