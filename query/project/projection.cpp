@@ -27,26 +27,32 @@ constexpr storage::Sequence unstored_changes_max = 50'000;
 constexpr std::size_t rows_per_step = 1'000;
 constexpr std::size_t error_bytes_max = 500;
 
+std::unexpected<Error> stopped() {
+  return fail(ErrorCode::overloaded, "The projection is being stopped.");
+}
+
 }  // namespace
 
 Projection::Projection(partitioning::Database& source, ProjectionRecord record, Options options)
     : source_(source),
       record_(std::move(record)),
       options_(std::move(options)),
-      state_({.folder = source.folder() / ("projection-" + record_.identity),
-              .durability = source.engine().settings().durability,
-              .faults = source.engine().faults(),
-              .newest = record_.definition.newest ? record_.definition.newest->count : 0,
-              .joins = record_.definition.joins.size()}),
+      state_(std::make_shared<ProjectionState>(
+          ProjectionState::Options{.folder = source.folder() / ("projection-" + record_.identity),
+                                   .durability = source.engine().settings().durability,
+                                   .faults = source.engine().faults(),
+                                   .newest = record_.definition.newest ? record_.definition.newest->count : 0,
+                                   .joins = record_.definition.joins.size()})),
       joins_(record_.definition.joins.size()) {}
 
 Projection::~Projection() = default;
 
 Expected<void> Projection::open() {
-  OCTAVO_TRY_VOID(state_.open());
+  OCTAVO_TRY_VOID(state_->open());
   const std::lock_guard working(work_mutex_);
+  state_->set_hidden(options_.is_hidden);
   take_numbers();
-  const auto numbers = state_.numbers();
+  const auto numbers = state_->numbers();
   target_sequence_ = numbers.target_sequence;
   has_pending_.store(numbers.outbox_rows > 0, std::memory_order_release);
   if (numbers.checkpoint > source_.watermark()) {
@@ -59,7 +65,7 @@ Expected<void> Projection::open() {
 }
 
 void Projection::take_numbers() {
-  const auto numbers = state_.numbers();
+  const auto numbers = state_->numbers();
   checkpoint_.store(numbers.checkpoint, std::memory_order_release);
   purge_count_.store(numbers.purge_count, std::memory_order_release);
 }
@@ -82,7 +88,9 @@ storage::Sequence Projection::knows_deletions_through() const {
   return std::max(checkpoint(), purge_scan_.scanned_through());
 }
 
+// Called by everything that writes rows.
 Expected<std::shared_ptr<partitioning::Database>> Projection::open_target() const {
+  if (has_ended_) return fail(ErrorCode::overloaded, "Another definition of the projection takes over.");
   auto target = source_.engine().open_database(record_.definition.target);
   if (!target && target.error().code != ErrorCode::not_found) return target;
   if (!target || (*target)->instance_tag() != record_.target_tag) {
@@ -105,7 +113,7 @@ ProjectionState::Batch Projection::next_batch() const {
 Expected<void> Projection::deliver(partitioning::Database& target) {
   if (!has_pending_.load(std::memory_order_acquire)) return {};
   if (pending_.empty()) {
-    OCTAVO_TRY(pending_, state_.outbox());
+    OCTAVO_TRY(pending_, state_->outbox());
   }
   if (!wait_for_throughput(target, *options_.stopping)) {
     return fail(ErrorCode::overloaded, "The throughput of " + target.name() + " is used up.");
@@ -132,14 +140,14 @@ Expected<void> Projection::commit(ProjectionState::Batch batch, partitioning::Da
     }
     return source_.make_durable();
   };
-  OCTAVO_TRY(pending_, state_.commit(batch, evaluate, make_durable));
+  OCTAVO_TRY(pending_, state_->commit(batch, evaluate, make_durable));
   refused_.clear();
   has_pending_.store(!pending_.empty(), std::memory_order_release);
   take_numbers();
   OCTAVO_TRY_VOID(deliver(target));
   if (refused_.empty()) return {};
   // They are counted, and tried again, although nothing else may follow.
-  OCTAVO_TRY(pending_, state_.commit(next_batch(), evaluate, make_durable));
+  OCTAVO_TRY(pending_, state_->commit(next_batch(), evaluate, make_durable));
   refused_.clear();
   return {};
 }
@@ -175,13 +183,13 @@ Expected<std::size_t> Projection::apply(const FeedChanges& changes) {
   const std::size_t count = batch.changes.size();
   const storage::Sequence reached = changes.checkpoint_after(count);
   batch.checkpoint = reached;
-  const storage::Sequence stored = state_.numbers().checkpoint;
+  const storage::Sequence stored = state_->numbers().checkpoint;
   const bool is_due = reached > stored + unstored_changes_max || stored < changes.dropped_through;
-  OCTAVO_TRY(const bool has_effect, state_.has_effect(batch.changes));
+  OCTAVO_TRY(const bool has_effect, state_->has_effect(batch.changes));
   if (has_effect || is_due || !refused_.empty()) OCTAVO_TRY_VOID(commit(std::move(batch), *target));
   changes_.fetch_add(count, std::memory_order_relaxed);
   checkpoint_.store(reached, std::memory_order_release);
-  if (state_.numbers().fan_outs > 0) {
+  if (state_->numbers().fan_outs > 0) {
     OCTAVO_TRY(const bool more, fan_out(*target));
     if (more) options_.wake();
   }
@@ -218,18 +226,18 @@ Expected<bool> Projection::remove_purged(const GoneDocuments& gone, std::size_t 
   const auto remove_some = [&](std::vector<std::string> found, std::uint64_t count) {
     return remove(std::move(found), count);
   };
-  return purge_scan_.run(state_.store(), state_.sources(), purge_count(), gone, documents_max, remove_some);
+  return purge_scan_.run(state_->store(), state_->sources(), purge_count(), gone, documents_max, remove_some);
 }
 
 Expected<void> Projection::retry_refused() {
-  if (state_.numbers().occupied == 0) return {};
+  if (state_->numbers().occupied == 0) return {};
   const std::lock_guard working(work_mutex_);
   OCTAVO_TRY(const auto target, open_target());
   OCTAVO_TRY_VOID(deliver(*target));
   std::string after;
   while (!options_.stopping->load()) {
     ProjectionState::Batch batch = next_batch();
-    OCTAVO_TRY(batch.again, state_.refused_after(after, rows_per_step));
+    OCTAVO_TRY(batch.again, state_->refused_after(after, rows_per_step));
     if (batch.again.empty()) break;
     after = batch.again.back();
     OCTAVO_TRY_VOID(commit(std::move(batch), *target));
@@ -251,13 +259,13 @@ Expected<void> Projection::remove_strays(partitioning::Database& target) {
     OCTAVO_TRY(const auto state, scan.run_records(partitioning::ScanBudget::worker_slice(), visit));
     std::vector<RowWrite> deletions;
     for (std::string& id : own) {
-      OCTAVO_TRY(const bool is_known, state_.has_row(id));
+      OCTAVO_TRY(const bool is_known, state_->has_row(id));
       if (!is_known) deletions.push_back({std::move(id), true, {}});
     }
     if (!deletions.empty()) OCTAVO_TRY_VOID(write_rows(target, record_.owner, std::move(deletions)));
     if (state == partitioning::ScanState::done) return {};
   }
-  return fail(ErrorCode::overloaded, "The projection is being stopped.");
+  return stopped();
 }
 
 Expected<void> Projection::restart() {
@@ -279,24 +287,79 @@ Expected<void> Projection::restart() {
   return {};
 }
 
-Expected<void> Projection::remove_rows() {
+Expected<void> Projection::remove_rows(ProjectionState* former) {
   const std::lock_guard working(work_mutex_);
+  if (has_ended_) return {};
   OCTAVO_TRY(const auto target, open_target());
-  std::string after;
-  while (!options_.stopping->load()) {
-    OCTAVO_TRY(const auto ids, state_.rows_after(after, rows_per_step));
-    if (ids.empty()) return {};
-    after = ids.back();
-    std::vector<RowWrite> deletions;
-    for (const std::string& id : ids) deletions.push_back({id, true, {}});
-    OCTAVO_TRY_VOID(write_rows(*target, record_.owner, std::move(deletions)));
+  for (ProjectionState* const state : {state_.get(), former}) {
+    std::string after;
+    while (state != nullptr) {
+      if (options_.stopping->load()) return stopped();
+      OCTAVO_TRY(const auto ids, state->rows_after(after, rows_per_step));
+      if (ids.empty()) break;
+      after = ids.back();
+      std::vector<RowWrite> deletions;
+      for (const std::string& id : ids) deletions.push_back({id, true, {}});
+      OCTAVO_TRY_VOID(write_rows(*target, record_.owner, std::move(deletions)));
+    }
   }
-  return fail(ErrorCode::overloaded, "The projection is being stopped.");
+  has_ended_ = true;
+  return {};
+}
+
+Expected<void> Projection::end_writing() {
+  const std::lock_guard working(work_mutex_);
+  if (has_ended_) return {};
+  OCTAVO_TRY(const auto target, open_target());
+  OCTAVO_TRY_VOID(deliver(*target));
+  has_ended_ = true;
+  return {};
+}
+
+void Projection::show() {
+  const std::lock_guard working(work_mutex_);
+  state_->set_hidden(false);
+}
+
+Expected<void> Projection::replace_rows(ProjectionState& former) {
+  while (!options_.stopping->load()) {
+    const std::lock_guard working(work_mutex_);
+    OCTAVO_TRY(const auto target, open_target());
+    OCTAVO_TRY_VOID(deliver(*target));
+    OCTAVO_TRY(const auto done, state_->switched_through());
+    const std::string after = done.value_or(std::string());
+    ProjectionState::Batch batch = next_batch();
+    OCTAVO_TRY(batch.again, state_->candidates_after(after, rows_per_step));
+    OCTAVO_TRY(batch.former, former.rows_after(after, rows_per_step));
+    // Up to where both lists are complete; empty: there are no more.
+    std::string through;
+    for (const auto* ids : {&batch.again, &batch.former}) {
+      if (ids->size() == rows_per_step && (through.empty() || ids->back() < through)) through = ids->back();
+    }
+    if (!through.empty()) {
+      for (auto* ids : {&batch.again, &batch.former}) {
+        ids->erase(std::ranges::upper_bound(*ids, through), ids->end());
+      }
+    }
+    batch.switched_through = through;
+    OCTAVO_TRY_VOID(commit(std::move(batch), *target));
+    if (through.empty()) return {};
+  }
+  return stopped();
+}
+
+bool Projection::is_nearly_current() const {
+  constexpr storage::Sequence nearly = 1'000;
+  const auto is_near = [](const FeedConsumer& consumer, const partitioning::Database& database) {
+    return consumer.checkpoint() + nearly >= database.watermark() && consumer.purge_count() != unknown_purges;
+  };
+  return is_near(*this, source_) && state_->numbers().fan_outs == 0 &&
+         std::ranges::all_of(joins_, [&](const auto& join) { return join && is_near(*join, join->database()); });
 }
 
 Projection::Status Projection::status() const {
   Status status;
-  status.numbers = state_.numbers();
+  status.numbers = state_->numbers();
   status.numbers.checkpoint = std::max(status.numbers.checkpoint, checkpoint());
   status.has_pending_writes = has_pending_.load(std::memory_order_acquire);
   if (complete_through() < source_.watermark()) {
@@ -308,7 +371,7 @@ Projection::Status Projection::status() const {
     if (join) shown = {join->checkpoint(), join->complete_through(), join->database().shared_from_this()};
     status.joins.push_back(std::move(shown));
   }
-  status.state_bytes = storage::Store::file_bytes_in(state_.folder()).value_or(0);
+  status.state_bytes = storage::Store::file_bytes_in(state_->folder()).value_or(0);
   status.changes = changes_.load(std::memory_order_relaxed);
   status.writes = writes_.load(std::memory_order_relaxed);
   status.request_units = request_units_.load(std::memory_order_relaxed);

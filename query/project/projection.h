@@ -29,6 +29,17 @@ struct ProjectionRecord {
   bool paused = false;
   bool removing = false;  ///< its rows are being removed, and then it is gone
   ProjectionDefinition definition;
+  /// Identity of the state that has written the rows until the definition changed; empty: all rows are of the present
+  /// one.
+  std::string former;
+  /// A changed definition, whose rows are not written before they are all known.
+  struct Next {
+    std::string identity;
+    std::uint64_t generation = 0;
+    std::vector<std::string> join_tags;
+    ProjectionDefinition definition;
+  };
+  std::optional<Next> next;
 };
 
 /// Keeps the rows of one projection up to date: reads the feed of the source, decides which rows there are, and writes
@@ -46,6 +57,7 @@ class Projection final : public FeedConsumer {
     std::shared_ptr<const std::atomic<bool>> stopping;  ///< the database is being shut down
     /// Calls the followers of all inputs again soon. Any thread.
     std::function<void()> wake;
+    bool is_hidden = false;  ///< it writes no rows until show()
   };
   Projection(partitioning::Database& source, ProjectionRecord record, Options options);
 
@@ -76,8 +88,17 @@ class Projection final : public FeedConsumer {
   /// The follower's next step begins again: it removes rows from the target that no document gives, reads the source
   /// from the beginning, and writes every row that differs from what the target has.
   void begin_again() { must_begin_again_.store(true, std::memory_order_release); }
-  /// Removes all rows from the target. Blocks until that is done. Error overloaded: it was stopped.
-  Expected<void> remove_rows();
+  /// Removes all rows from the target, and those that `former` has written. Blocks until that is done. Error
+  /// overloaded: it was stopped.
+  Expected<void> remove_rows(ProjectionState* former);
+  /// Makes the writes that are still to be made, and no others from now on. Blocks.
+  Expected<void> end_writing();
+  /// Writes rows from now on.
+  void show();
+  /// Makes the target's rows those of this projection instead of those that `former` has written, in slices among the
+  /// changes of the feed. Goes on where an earlier call was interrupted. Blocks until that is done. Error overloaded:
+  /// it was stopped.
+  Expected<void> replace_rows(ProjectionState& former);
 
   const ProjectionRecord& record() const { return record_; }
   struct JoinStatus {
@@ -99,8 +120,11 @@ class Projection final : public FeedConsumer {
     std::int64_t last_error_s = 0;  ///< Unix time; 0: there was none
   };
   Status status() const;
-  storage::Store& store() { return state_.store(); }
-  void remove_files() { state_.remove_files(); }
+  /// About everything that was written to its inputs is known.
+  bool is_nearly_current() const;
+  const std::shared_ptr<ProjectionState>& state() const { return state_; }
+  storage::Store& store() { return state_->store(); }
+  void remove_files() { state_->remove_files(); }
 
  private:
   class Reader;
@@ -120,7 +144,7 @@ class Projection final : public FeedConsumer {
   partitioning::Database& source_;
   const ProjectionRecord record_;
   const Options options_;
-  ProjectionState state_;
+  const std::shared_ptr<ProjectionState> state_;
   std::shared_ptr<const RowProgram> program_;
   std::vector<std::unique_ptr<JoinConsumer>> joins_;  ///< null: not opened
 
@@ -128,6 +152,7 @@ class Projection final : public FeedConsumer {
   std::vector<RowWrite> pending_;     ///< the outbox, if it was not read from the store
   std::vector<std::string> refused_;  ///< by the last delivery
   storage::Sequence target_sequence_ = 0;
+  bool has_ended_ = false;  ///< see end_writing()
   PurgeScan purge_scan_;
 
   std::atomic<bool> must_begin_again_{false};

@@ -1,5 +1,6 @@
 #include "query/project/projection_catalog.h"
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 #include <utility>
@@ -22,7 +23,6 @@ constexpr std::string_view owner_prefix = "projection_owner/";
 constexpr std::string_view last_owner_name = "projection_owners";
 constexpr std::string_view sources_area = "projections";
 constexpr std::size_t identity_bytes = 16;
-constexpr std::string_view loop_reason = "Rows of the projection would come back to it by `include_derived`.";
 constexpr std::size_t projections_max = 20;  // of a source
 
 std::string fact_name(std::string_view projection) {
@@ -33,50 +33,76 @@ std::string owner_fact_name(std::uint32_t owner) {
   return std::string(owner_prefix) + std::to_string(owner);
 }
 
+json::array tags_json(const std::vector<std::string>& tags) {
+  json::array shown;
+  for (const std::string& tag : tags) shown.push_back(json::value(tag));
+  return shown;
+}
+
 std::string to_text(const ProjectionRecord& record) {
-  json::array join_tags;
-  for (const std::string& tag : record.join_tags) join_tags.push_back(json::value(tag));
-  return json::serialize(json::object{{"identity", record.identity},
-                                      {"generation", record.generation},
-                                      {"owner", record.owner},
-                                      {"target_tag", record.target_tag},
-                                      {"join_tags", std::move(join_tags)},
-                                      {"paused", record.paused},
-                                      {"removing", record.removing},
-                                      {"definition", record.definition.json}});
+  json::object object{{"identity", record.identity},
+                      {"generation", record.generation},
+                      {"owner", record.owner},
+                      {"target_tag", record.target_tag},
+                      {"join_tags", tags_json(record.join_tags)},
+                      {"paused", record.paused},
+                      {"removing", record.removing},
+                      {"former", record.former},
+                      {"definition", record.definition.json}};
+  if (record.next) {
+    object["next"] = json::object{{"identity", record.next->identity},
+                                  {"generation", record.next->generation},
+                                  {"join_tags", tags_json(record.next->join_tags)},
+                                  {"definition", record.next->definition.json}};
+  }
+  return json::serialize(object);
+}
+
+std::unexpected<Error> damaged_projection(std::string_view name) {
+  return fail(ErrorCode::corrupted, fmt::format("What is stored of the projection {} is damaged.", name));
+}
+
+/// The members that a definition and a changed one have.
+template <class Record>
+Expected<void> read_version(std::string_view name, const json::object& object, Record& record) {
+  const auto* const definition = object.if_contains("definition");
+  const auto* const generation = object.if_contains("generation");
+  const auto* const tags = object.if_contains("join_tags");
+  if (!definition || !definition->is_object() || !generation || !generation->is_int64() || !tags || !tags->is_array()) {
+    return damaged_projection(name);
+  }
+  record.identity = text_member(object, "identity");
+  record.generation = static_cast<std::uint64_t>(generation->get_int64());
+  OCTAVO_TRY(record.definition, ProjectionDefinition::parse(definition->get_object()));
+  if (tags->get_array().size() != record.definition.joins.size()) return damaged_projection(name);
+  for (const json::value& tag : tags->get_array()) {
+    if (!tag.is_string()) return damaged_projection(name);
+    record.join_tags.emplace_back(tag.get_string());
+  }
+  return {};
 }
 
 Expected<ProjectionRecord> from_text(std::string_view name, std::string_view text) {
-  const auto damaged = [&] {
-    return fail(ErrorCode::corrupted, fmt::format("What is stored of the projection {} is damaged.", name));
-  };
   const auto parsed = parse_json(text);
-  if (!parsed || !parsed->is_object()) return damaged();
+  if (!parsed || !parsed->is_object()) return damaged_projection(name);
   const json::object& object = parsed->get_object();
-  const auto* const definition = object.if_contains("definition");
-  const auto* const generation = object.if_contains("generation");
   const auto* const owner = object.if_contains("owner");
   const auto* const paused = object.if_contains("paused");
   const auto* const removing = object.if_contains("removing");
-  if (!definition || !definition->is_object() || !generation || !generation->is_int64() || !owner ||
-      !owner->is_int64() || !paused || !paused->is_bool() || !removing || !removing->is_bool()) {
-    return damaged();
+  const auto* const next = object.if_contains("next");
+  if (!owner || !owner->is_int64() || !paused || !paused->is_bool() || !removing || !removing->is_bool() ||
+      (next && !next->is_object())) {
+    return damaged_projection(name);
   }
   ProjectionRecord record;
   record.name = name;
-  record.identity = text_member(object, "identity");
-  record.generation = static_cast<std::uint64_t>(generation->get_int64());
   record.owner = static_cast<std::uint32_t>(owner->get_int64());
   record.target_tag = text_member(object, "target_tag");
   record.paused = paused->get_bool();
   record.removing = removing->get_bool();
-  OCTAVO_TRY(record.definition, ProjectionDefinition::parse(definition->get_object()));
-  const auto* const tags = object.if_contains("join_tags");
-  if (!tags || !tags->is_array() || tags->get_array().size() != record.definition.joins.size()) return damaged();
-  for (const json::value& tag : tags->get_array()) {
-    if (!tag.is_string()) return damaged();
-    record.join_tags.emplace_back(tag.get_string());
-  }
+  record.former = text_member(object, "former");
+  OCTAVO_TRY_VOID(read_version(name, object, record));
+  if (next) OCTAVO_TRY_VOID(read_version(name, next->get_object(), record.next.emplace()));
   return record;
 }
 
@@ -110,11 +136,15 @@ struct Edge {
 
 Edge edge_of(std::string_view source_tag, const ProjectionRecord& record) {
   Edge edge;
-  if (record.definition.include_derived) edge.inputs.emplace(source_tag);
-  for (std::size_t join = 0; join < record.join_tags.size(); ++join) {
-    if (record.definition.joins[join].include_derived) edge.inputs.insert(record.join_tags[join]);
-  }
   edge.target = record.target_tag;
+  const auto add = [&](const ProjectionDefinition& definition, const std::vector<std::string>& join_tags) {
+    if (definition.include_derived) edge.inputs.emplace(source_tag);
+    for (std::size_t join = 0; join < join_tags.size(); ++join) {
+      if (definition.joins[join].include_derived) edge.inputs.insert(join_tags[join]);
+    }
+  };
+  add(record.definition, record.join_tags);
+  if (record.next) add(record.next->definition, record.next->join_tags);
   return edge;
 }
 
@@ -138,6 +168,13 @@ Expected<bool> would_loop(Catalog& catalog, const Edge& added) {
     }
   }
   return false;
+}
+
+Expected<void> check_loop(Catalog& catalog, std::string_view source_tag, const ProjectionRecord& record) {
+  OCTAVO_TRY(const bool loops, would_loop(catalog, edge_of(source_tag, record)));
+  if (!loops) return {};
+  return fail(ErrorCode::conflict, "Rows of the projection would come back to it by `include_derived`.",
+              "projection_loop");
 }
 
 }  // namespace
@@ -178,18 +215,13 @@ Expected<ProjectionRecord> add_projection(Catalog& catalog, const partitioning::
   OCTAVO_TRY_VOID(
       catalog.set_fact(Catalog::area_of_database(target.instance_tag()), owner_fact_name(record.owner), owner));
   OCTAVO_TRY_VOID(catalog.set_fact(sources_area, source.name(), source.instance_tag()));
-  OCTAVO_TRY_VOID(catalog.change_fact(Catalog::area_of_database(source.instance_tag()), fact_name(record.name),
-                                      [&](std::optional<std::string_view> before) -> Expected<std::string> {
-                                        if (before) {
-                                          return fail(ErrorCode::conflict, "There is a projection of this name.");
-                                        }
-                                        // Here no other one is being added.
-                                        OCTAVO_TRY(const bool loops,
-                                                   would_loop(catalog, edge_of(source.instance_tag(), record)));
-                                        if (loops)
-                                          return fail(ErrorCode::conflict, std::string(loop_reason), "projection_loop");
-                                        return to_text(record);
-                                      }));
+  const auto text = [&](std::optional<std::string_view> before) -> Expected<std::string> {
+    if (before) return fail(ErrorCode::conflict, "There is a projection of this name.");
+    // Here no other one is being added.
+    OCTAVO_TRY_VOID(check_loop(catalog, source.instance_tag(), record));
+    return to_text(record);
+  };
+  OCTAVO_TRY_VOID(catalog.change_fact(Catalog::area_of_database(source.instance_tag()), fact_name(record.name), text));
   return record;
 }
 
@@ -197,8 +229,19 @@ Expected<void> replace_projection(Catalog& catalog, std::string_view source_tag,
   return catalog.change_fact(Catalog::area_of_database(source_tag), fact_name(record.name),
                              [&](std::optional<std::string_view> before) -> Expected<std::string> {
                                if (!before) return fail(ErrorCode::not_found, "missing");
+                               if (record.next) OCTAVO_TRY_VOID(check_loop(catalog, source_tag, record));
                                return to_text(record);
                              });
+}
+
+ProjectionRecord::Next next_of(const ProjectionRecord& record, std::span<const JoinedDatabase> joined,
+                               ProjectionDefinition definition) {
+  ProjectionRecord::Next next;
+  next.identity = crypto::hex_identity(crypto::random_bytes(identity_bytes));
+  next.generation = std::max(record.generation, record.next ? record.next->generation : 0) + 1;
+  for (const JoinedDatabase& one : joined) next.join_tags.push_back(one.database->instance_tag());
+  next.definition = std::move(definition);
+  return next;
 }
 
 Expected<void> erase_projection(Catalog& catalog, std::string_view source_tag, const ProjectionRecord& record) {

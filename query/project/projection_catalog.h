@@ -29,9 +29,12 @@ Expected<std::vector<ProjectionRecord>> projections_of(storage::Catalog& catalog
 Expected<ProjectionRecord> add_projection(storage::Catalog& catalog, const partitioning::Database& source,
                                           const partitioning::Database& target, std::span<const JoinedDatabase> joined,
                                           std::string name, ProjectionDefinition definition);
-/// Replaces what is stored of it. Errors: not_found.
+/// Replaces what is stored of it. Errors: not_found; projection_loop, as above, if it has a changed definition.
 Expected<void> replace_projection(storage::Catalog& catalog, std::string_view source_tag,
                                   const ProjectionRecord& record);
+/// A changed definition, with an identity of its own.
+ProjectionRecord::Next next_of(const ProjectionRecord& record, std::span<const JoinedDatabase> joined,
+                               ProjectionDefinition definition);
 Expected<void> erase_projection(storage::Catalog& catalog, std::string_view source_tag, const ProjectionRecord& record);
 
 /// The projections that write into a database.

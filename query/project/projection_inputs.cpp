@@ -52,7 +52,7 @@ Expected<std::unique_ptr<Projection::Reader>> Projection::Reader::open(Projectio
     OCTAVO_TRY(projection.program_,
                RowProgram::compile(definition, *reader->into_, target.partitioned(), reader->joined_));
   }
-  const auto count = [&state = projection.state_](std::size_t join, std::string_view key) {
+  const auto count = [&state = *projection.state_](std::size_t join, std::string_view key) {
     return state.count(join, key);
   };
   RowEvaluator::Environment environment{.from = *reader->from_,
@@ -98,7 +98,7 @@ Expected<bool> Projection::fan_out(partitioning::Database& target) {
   const auto until = std::chrono::steady_clock::now() + apply_time;
   OCTAVO_TRY(const auto reader, Reader::open(*this, target));
   while (true) {
-    OCTAVO_TRY(auto step, state_.next_step(referrers_per_step));
+    OCTAVO_TRY(auto step, state_->next_step(referrers_per_step));
     if (!step) return false;
     if (step->visited > record_.definition.fan_out_max) {
       return fail(ErrorCode::bad_request,
@@ -120,7 +120,7 @@ Expected<bool> Projection::fan_out(partitioning::Database& target) {
 Projection::JoinConsumer::JoinConsumer(Projection& projection, std::size_t join,
                                        std::shared_ptr<partitioning::Database> database)
     : projection_(projection), join_(join), database_(std::move(database)) {
-  const auto input = projection.state_.input(join);
+  const auto input = projection.state_->input(join);
   // It knows changes that the database has lost.
   const bool is_ahead = input.checkpoint > database_->watermark();
   stored_checkpoint_ = is_ahead ? 0 : input.checkpoint;
@@ -132,7 +132,7 @@ Projection::JoinConsumer::JoinConsumer(Projection& projection, std::size_t join,
 storage::Sequence Projection::JoinConsumer::complete_through() const {
   const storage::Sequence through = complete_through_.load(std::memory_order_acquire);
   const bool is_behind =
-      projection_.has_pending_.load(std::memory_order_acquire) || projection_.state_.numbers().fan_outs > 0;
+      projection_.has_pending_.load(std::memory_order_acquire) || projection_.state_->numbers().fan_outs > 0;
   const storage::Sequence read = checkpoint();
   return is_behind ? std::min(through, read > 0 ? read - 1 : 0) : through;
 }
@@ -144,11 +144,11 @@ storage::Sequence Projection::JoinConsumer::knows_deletions_through() const {
 Expected<void> Projection::JoinConsumer::note(std::string_view id, std::optional<std::string> key,
                                               ProjectionState::Batch& batch) const {
   if (is_count()) {
-    OCTAVO_TRY(const bool is_known, projection_.state_.has_member(join_, id));
+    OCTAVO_TRY(const bool is_known, projection_.state_->has_member(join_, id));
     if (is_known || key) batch.members.push_back({join_, std::string(id), std::move(key)});
     return {};
   }
-  OCTAVO_TRY(const bool has_referrers, projection_.state_.has_referrers(join_, id));
+  OCTAVO_TRY(const bool has_referrers, projection_.state_->has_referrers(join_, id));
   if (has_referrers) batch.fan_outs.emplace_back(join_, id);
   return {};
 }
@@ -205,7 +205,7 @@ Expected<bool> Projection::JoinConsumer::remove_known(const KnownPurges& purges)
 // Looks at all documents that were looked up, or are counted.
 Expected<bool> Projection::JoinConsumer::remove_purged(const GoneDocuments& gone, std::size_t documents_max) {
   if (!search_) search_ = Search{gone.watermark, gone.purge_count, {}};
-  OCTAVO_TRY(const auto ids, projection_.state_.joined_after(join_, is_count(), search_->last, documents_max));
+  OCTAVO_TRY(const auto ids, projection_.state_->joined_after(join_, is_count(), search_->last, documents_max));
   std::vector<std::string> found;
   for (const std::string& id : ids) {
     OCTAVO_TRY(const bool is_gone, gone.is_gone(id));

@@ -15,6 +15,7 @@ namespace octavo::query::project {
 namespace {
 
 constexpr std::string_view numbers_key = "numbers";
+constexpr std::string_view switch_key = "switch";
 
 storage::Store::Options store_options(const ProjectionState::Options& options) {
   storage::Store::Options store;
@@ -113,7 +114,7 @@ Expected<std::vector<RowWrite>> ProjectionState::commit(const Batch& batch, Eval
       OCTAVO_TRY_VOID(storage::long_key::put(transaction, tree(StateTree::refused), id, {}));
       ++numbers.occupied;
     }
-    Settlement settlement(transaction, store_, numbers, options_.newest, evaluate);
+    Settlement settlement(transaction, store_, numbers, options_.newest, is_hidden_, evaluate);
     for (const Member& member : batch.members) OCTAVO_TRY_VOID(settlement.count(member));
     for (const auto& [join, key] : batch.fan_outs) OCTAVO_TRY_VOID(settlement.fan_out(join, key));
     if (batch.step) OCTAVO_TRY_VOID(settlement.advance(*batch.step));
@@ -123,7 +124,14 @@ Expected<std::vector<RowWrite>> ProjectionState::commit(const Batch& batch, Eval
     }
     for (const std::string& id : batch.again) OCTAVO_TRY_VOID(settlement.look_again(id));
     for (const SourceChange& change : batch.changes) OCTAVO_TRY_VOID(settlement.change(change));
-    OCTAVO_TRY(writes, settlement.settle());
+    OCTAVO_TRY_VOID(settlement.settle());
+    for (const std::string& id : batch.former) OCTAVO_TRY_VOID(settlement.replace(id));
+    writes = settlement.take_writes();
+    if (batch.switched_through && batch.switched_through->empty()) {
+      OCTAVO_TRY_VOID(transaction.erase(tree(StateTree::meta), switch_key));
+    } else if (batch.switched_through) {
+      OCTAVO_TRY_VOID(transaction.put(tree(StateTree::meta), switch_key, *batch.switched_through));
+    }
     OCTAVO_TRY_VOID(make_durable());
     for (std::uint64_t number = 0; number < std::max<std::uint64_t>(writes.size(), numbers.outbox_rows); ++number) {
       std::string key;
@@ -236,16 +244,31 @@ Expected<std::vector<std::string>> ProjectionState::refused_after(std::string_vi
   return ids;
 }
 
-Expected<std::vector<std::string>> ProjectionState::rows_after(std::string_view after, std::size_t count_max) {
+Expected<std::vector<std::string>> ProjectionState::ids_after(std::string_view after, std::size_t count_max,
+                                                              bool with_unwritten) {
   OCTAVO_TRY(const storage::ReadTransaction transaction, store_.read());
   std::vector<std::string> ids;
   storage::LongKeyCursor cursor(transaction, store_.tree(static_cast<std::size_t>(StateTree::rows)));
   for (auto row = cursor.seek(after); row && ids.size() < count_max; row = cursor.next()) {
     if (row->key == after) continue;
     OCTAVO_TRY(const RowRecord record, decode_row(row->value));
-    if (record.may_be_there) ids.emplace_back(row->key);
+    if (record.may_be_there || with_unwritten) ids.emplace_back(row->key);
   }
   return ids;
+}
+
+Expected<std::vector<std::string>> ProjectionState::rows_after(std::string_view after, std::size_t count_max) {
+  return ids_after(after, count_max, false);
+}
+
+Expected<std::vector<std::string>> ProjectionState::candidates_after(std::string_view after, std::size_t count_max) {
+  return ids_after(after, count_max, true);
+}
+
+Expected<std::optional<std::string>> ProjectionState::switched_through() {
+  OCTAVO_TRY(const storage::ReadTransaction transaction, store_.read());
+  OCTAVO_TRY(const auto stored, transaction.get(store_.tree(static_cast<std::size_t>(StateTree::meta)), switch_key));
+  return stored ? std::optional<std::string>(*stored) : std::nullopt;
 }
 
 Expected<bool> ProjectionState::has_row(std::string_view id) {

@@ -91,6 +91,8 @@ class ProjectionState {
   Expected<void> open();
   /// As of the last commit. Any thread.
   Numbers numbers() const;
+  /// While it is hidden, which rows there are becomes known, but none is written. At first it is not.
+  void set_hidden(bool hidden) { is_hidden_ = hidden; }
 
   struct Batch {
     std::vector<SourceChange> changes;  ///< each document once
@@ -104,6 +106,9 @@ class ProjectionState {
     std::vector<std::pair<std::size_t, std::string>> fan_outs;  ///< join and key of what was looked up and has changed
     std::optional<FanOutStep> step;
     std::optional<std::pair<std::size_t, Input>> input;  ///< of this join
+    std::vector<std::string> former;                     ///< ids of rows that a former state may have written
+    /// Rows up to this id are as this state says, whatever a former one has written; empty: all are.
+    std::optional<std::string> switched_through;
   };
   /// What a source document gives at present, for rows that are not of the batch.
   using Evaluate = FunctionRef<Expected<ProjectedDocument>(std::string_view source_id)>;
@@ -130,6 +135,10 @@ class ProjectionState {
   /// At most `count_max` ids after `after` of documents that the join has looked up (or looked for), or counts.
   Expected<std::vector<std::string>> joined_after(std::size_t join, bool is_count, std::string_view after,
                                                   std::size_t count_max);
+  /// The same of all rows that documents give, written or not.
+  Expected<std::vector<std::string>> candidates_after(std::string_view after, std::size_t count_max);
+  /// Batch::switched_through of the last batch that had it; nullopt: none had, or it was the end.
+  Expected<std::optional<std::string>> switched_through();
   /// Whether the target may have a row of this id that this projection wrote.
   Expected<bool> has_row(std::string_view id);
 
@@ -142,8 +151,11 @@ class ProjectionState {
  private:
   Expected<Numbers> read_numbers(const storage::Transaction& transaction) const;
 
+  Expected<std::vector<std::string>> ids_after(std::string_view after, std::size_t count_max, bool with_unwritten);
+
   const Options options_;
   storage::Store store_;
+  bool is_hidden_ = false;
   mutable std::mutex mutex_;  ///< guards the members below
   Numbers numbers_;
   std::vector<Input> inputs_;  ///< by join

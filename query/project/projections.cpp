@@ -17,7 +17,6 @@ namespace octavo::query::project {
 
 namespace {
 
-constexpr std::chrono::milliseconds removal_retry{2'000};
 constexpr std::string_view folder_prefix = "projection-";
 
 // A projection that has the target to itself would hide the documents that are there.
@@ -47,22 +46,38 @@ FeedFollower::Options follower_options(const ProjectionRecord& record) {
   return options;
 }
 
+/// Keeps what it uses, as its last job may end after the projection is gone.
 class ProjectionFollower final : public FeedFollower {
  public:
-  ProjectionFollower(FollowContext& context, std::shared_ptr<Projection> projection,
-                     std::shared_ptr<std::atomic<bool>> built)
-      : FeedFollower(context, *projection, follower_options(projection->record())),
+  ProjectionFollower(std::shared_ptr<FollowContext> context, std::shared_ptr<Projection> projection,
+                     FeedConsumer& consumer, std::shared_ptr<std::atomic<bool>> built)
+      : FeedFollower(*context, consumer, follower_options(projection->record())),
+        context_(std::move(context)),
         projection_(std::move(projection)),
         built_(std::move(built)) {}
 
  private:
-  void caught_up() override { built_->store(true, std::memory_order_release); }
+  void caught_up() override {
+    if (built_) built_->store(true, std::memory_order_release);
+  }
 
+  const std::shared_ptr<FollowContext> context_;
   const std::shared_ptr<Projection> projection_;
-  const std::shared_ptr<std::atomic<bool>> built_;
+  const std::shared_ptr<std::atomic<bool>> built_;  ///< null: it follows a joined database
 };
 
 }  // namespace
+
+ProjectionRecord record_of_next(const ProjectionRecord& record) {
+  ProjectionRecord version = record;
+  version.identity = record.next->identity;
+  version.generation = record.next->generation;
+  version.join_tags = record.next->join_tags;
+  version.definition = record.next->definition;
+  version.former.clear();
+  version.next.reset();
+  return version;
+}
 
 Projections::Projections(partitioning::Database& database, ActiveTasks* tasks, FormReader read_form)
     : database_(database),
@@ -130,22 +145,26 @@ void Projections::load() {
   if (!opened.empty()) jobs_.post_after(refused_interval, [this] { retry_refused(); });
 }
 
-// Left by a crash while a projection was removed.
+// Left by a crash while a projection was removed, or changed.
 void Projections::remove_strays(const std::vector<ProjectionRecord>& records) const {
   std::error_code error;
   for (const std::string& name : storage::folder_entries(database_.folder(), error)) {
     if (!name.starts_with(folder_prefix)) continue;
     const std::string_view identity = std::string_view(name).substr(folder_prefix.size());
-    if (std::ranges::find(records, identity, &ProjectionRecord::identity) != records.end()) continue;
+    const auto is_of = [&](const ProjectionRecord& record) {
+      return record.identity == identity || record.former == identity ||
+             (record.next && record.next->identity == identity);
+    };
+    if (std::ranges::any_of(records, is_of)) continue;
     std::error_code ignored;
     storage::remove_folder(database_.folder() / name, ignored);
   }
 }
 
-Projections::EntryPtr Projections::open(ProjectionRecord record) {
+Projections::EntryPtr Projections::open(ProjectionRecord record, bool is_hidden) {
   auto entry = std::make_shared<Entry>();
-  entry->projection = std::make_shared<Projection>(database_, record,
-                                                   Projection::Options{read_form_, stopping_, [this] { plan_wake(); }});
+  entry->projection = std::make_shared<Projection>(
+      database_, record, Projection::Options{read_form_, stopping_, [this] { plan_wake(); }, is_hidden});
   entry->record = std::move(record);
   const auto opened = entry->projection->open();
   if (!opened) {
@@ -155,9 +174,27 @@ Projections::EntryPtr Projections::open(ProjectionRecord record) {
     return entry;
   }
   entry->built->store(entry->projection->checkpoint() > 0);
-  entry->follower = std::make_shared<ProjectionFollower>(context_, entry->projection, entry->built);
+  // The context is a member of this, which stops the jobs before it ends.
+  entry->follower =
+      std::make_shared<ProjectionFollower>(std::shared_ptr<FollowContext>(std::shared_ptr<void>(), &context_),
+                                           entry->projection, *entry->projection, entry->built);
   follow_joins(*entry);
+  if (!entry->record.former.empty()) entry->former = open_former(entry->record);
+  if (entry->record.next) entry->next = open(record_of_next(entry->record), true);
   return entry;
+}
+
+// A state that cannot be read leaves the rows that it has written, until the projection is rebuilt.
+std::shared_ptr<ProjectionState> Projections::open_former(const ProjectionRecord& record) const {
+  auto former = std::make_shared<ProjectionState>(
+      ProjectionState::Options{.folder = database_.folder() / (std::string(folder_prefix) + record.former),
+                               .durability = database_.engine().settings().durability,
+                               .faults = database_.engine().faults()});
+  const auto opened = former->open();
+  if (opened) return former;
+  spdlog::error("database {}: the former rows of the projection {} are not known: {}", database_.name(), record.name,
+                opened.error().reason);
+  return nullptr;
 }
 
 // A joined database that is missing lets the projection fail with its next batch.
@@ -168,9 +205,10 @@ void Projections::follow_joins(Entry& entry) {
       spdlog::warn("database {}: the projection {}: {}", database_.name(), entry.record.name, input.error().reason);
       continue;
     }
-    entry.join_contexts.emplace_back(new FollowContext{*input->database, context_.tasks, jobs_, progress_, nullptr});
+    std::shared_ptr<FollowContext> context(
+        new FollowContext{*input->database, context_.tasks, jobs_, progress_, nullptr});
     entry.join_followers.push_back(
-        std::make_shared<FeedFollower>(*entry.join_contexts.back(), *input->consumer, follower_options(entry.record)));
+        std::make_shared<ProjectionFollower>(std::move(context), entry.projection, *input->consumer, nullptr));
     if (input->database.get() != &database_) {
       if (auto* const extension = input->database->extension()) extension->add_commit_listener(on_join_commit_);
       entry.joined.push_back(std::move(input->database));
@@ -180,24 +218,38 @@ void Projections::follow_joins(Entry& entry) {
 
 void Projections::start(const EntryPtr& entry) {
   if (!entry->follower) return;
-  bool removing = false;
-  bool paused = false;
+  ProjectionRecord record;
+  EntryPtr next;
   {
     const std::lock_guard lock(mutex_);
-    removing = entry->record.removing;
-    paused = entry->record.paused;
+    record = entry->record;
+    next = entry->next;
   }
-  entry->set_stopping(removing || paused);
-  if (removing) {
+  for (const EntryPtr& one : {entry, next}) {
+    if (!one) continue;
+    one->set_stopping(record.removing || record.paused);
+    if (!record.removing && !record.paused) one->wake();
+  }
+  if (record.removing) {
     jobs_.post([this, entry] { finish_removal(entry); });
-  } else if (!paused) {
-    entry->wake();
+    return;
   }
+  if (!record.former.empty()) jobs_.post([this, entry] { replace_rows(entry); });
+  if (next && !record.paused) jobs_.post_after(next_interval, [this, entry, next] { look_at_next(entry, next); });
 }
 
 std::vector<Projections::EntryPtr> Projections::entries() const {
   const std::lock_guard lock(mutex_);
   return entries_;
+}
+
+std::vector<Projections::EntryPtr> Projections::versions() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<EntryPtr> all = entries_;
+  for (const EntryPtr& entry : entries_) {
+    if (entry->next) all.push_back(entry->next);
+  }
+  return all;
 }
 
 Projections::EntryPtr Projections::find(std::string_view name) const {
@@ -206,10 +258,9 @@ Projections::EntryPtr Projections::find(std::string_view name) const {
   return found == entries_.end() ? nullptr : *found;
 }
 
-Expected<void> Projections::add(std::string name, ProjectionDefinition definition, partitioning::Database& target,
-                                std::span<const std::shared_ptr<partitioning::Database>> joined) {
-  if (read_form_ == nullptr) return fail(ErrorCode::unsupported, "The engine was opened without projections.");
-  load();
+Expected<std::vector<JoinedDatabase>> Projections::check(
+    const ProjectionDefinition& definition, const partitioning::Database& target,
+    std::span<const std::shared_ptr<partitioning::Database>> joined) const {
   OCTAVO_TRY(const auto into, read_form_(target));
   std::vector<JoinedDatabase> inputs;
   for (const auto& one : joined) {
@@ -217,6 +268,14 @@ Expected<void> Projections::add(std::string name, ProjectionDefinition definitio
     inputs.push_back({one, std::move(form)});
   }
   OCTAVO_TRY_VOID(RowProgram::compile(definition, *into, target.partitioned(), inputs));
+  return inputs;
+}
+
+Expected<void> Projections::add(std::string name, ProjectionDefinition definition, partitioning::Database& target,
+                                std::span<const std::shared_ptr<partitioning::Database>> joined) {
+  if (read_form_ == nullptr) return fail(ErrorCode::unsupported, "The engine was opened without projections.");
+  load();
+  OCTAVO_TRY(const auto inputs, check(definition, target, joined));
   const std::lock_guard changing(change_mutex_);
   if (find(name)) return fail(ErrorCode::conflict, "There is a projection of this name.");
   if (definition.exclusive) OCTAVO_TRY_VOID(require_empty(target));
@@ -237,86 +296,6 @@ Expected<void> Projections::add(std::string name, ProjectionDefinition definitio
   start(entry);
   if (is_first) jobs_.post_after(refused_interval, [this] { retry_refused(); });
   return {};
-}
-
-Expected<void> Projections::change(const EntryPtr& entry, const std::function<void(ProjectionRecord&)>& edit) {
-  ProjectionRecord record;
-  {
-    const std::lock_guard lock(mutex_);
-    record = entry->record;
-  }
-  edit(record);
-  OCTAVO_TRY_VOID(replace_projection(database_.engine().catalog(), database_.instance_tag(), record));
-  const std::lock_guard lock(mutex_);
-  entry->record = std::move(record);
-  return {};
-}
-
-Expected<void> Projections::pause(std::string_view name, bool paused) {
-  load();
-  const std::lock_guard changing(change_mutex_);
-  const EntryPtr entry = find(name);
-  if (!entry) return no_projection();
-  OCTAVO_TRY_VOID(change(entry, [&](ProjectionRecord& record) { record.paused = paused; }));
-  start(entry);
-  progress_.notify_all();
-  return {};
-}
-
-Expected<void> Projections::begin_again(std::string_view name) {
-  load();
-  const EntryPtr entry = find(name);
-  if (!entry) return no_projection();
-  if (!entry->follower) return std::unexpected(*entry->unopened);
-  entry->built->store(false);
-  entry->projection->begin_again();
-  entry->wake();
-  return {};
-}
-
-Expected<void> Projections::remove(std::string_view name, std::optional<std::uint64_t> generation, bool keeps_rows) {
-  load();
-  const std::lock_guard changing(change_mutex_);
-  const EntryPtr entry = find(name);
-  if (!entry) return no_projection();
-  if (generation && *generation != entry->record.generation) {
-    return fail(ErrorCode::conflict, "The projection has changed: read its present `rev`.");
-  }
-  entry->set_stopping(true);
-  if (keeps_rows || !entry->follower) return drop(entry);
-  OCTAVO_TRY_VOID(change(entry, [](ProjectionRecord& record) { record.removing = true; }));
-  start(entry);
-  return {};
-}
-
-// Its rows are removed, or stay as ordinary documents.
-Expected<void> Projections::drop(const EntryPtr& entry) {
-  OCTAVO_TRY_VOID(erase_projection(database_.engine().catalog(), database_.instance_tag(), entry->record));
-  tell_target(entry->record);
-  {
-    const std::lock_guard lock(mutex_);
-    std::erase(entries_, entry);
-    if (entries_.empty()) keeps_open_.reset();
-    any_.store(!entries_.empty(), std::memory_order_release);
-  }
-  entry->projection->remove_files();
-  progress_.notify_all();
-  return {};
-}
-
-void Projections::finish_removal(const EntryPtr& entry) {
-  auto removed = run_guarded("removing a projection's rows", [&] { return entry->projection->remove_rows(); });
-  if (stopping_->load()) return;
-  const bool is_target_gone = !removed && removed.error().code == ErrorCode::not_found;
-  if (removed || is_target_gone) {
-    const auto held = database_.shared_from_this();
-    const std::lock_guard changing(change_mutex_);
-    removed = drop(entry);
-  }
-  if (removed) return;
-  spdlog::warn("database {}: the projection {} cannot be removed yet: {}", database_.name(), entry->record.name,
-               removed.error().reason);
-  jobs_.post_after(removal_retry, [this, entry] { finish_removal(entry); });
 }
 
 // --- owners ---

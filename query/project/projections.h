@@ -37,7 +37,14 @@ class Projections {
   /// without forms.
   Expected<void> add(std::string name, ProjectionDefinition definition, partitioning::Database& target,
                      std::span<const std::shared_ptr<partitioning::Database>> joined);
-  /// Errors: not_found; conflict if `generation` is given and is not the present one.
+  /// Changes the definition, which must have the same target. The rows of the new one become known beside those of the
+  /// old one, which are followed as before, and then take their place. Another change meanwhile takes the place of this
+  /// one. Errors: those of RowProgram::compile; not_found; conflict: `generation` is not the newest one, or the rows of
+  /// an earlier change are just taking their place; bad_request: another target.
+  Expected<void> replace(std::string_view name, std::uint64_t generation, ProjectionDefinition definition,
+                         partitioning::Database& target,
+                         std::span<const std::shared_ptr<partitioning::Database>> joined);
+  /// Errors: not_found; conflict if `generation` is given and is not the newest one.
   Expected<void> remove(std::string_view name, std::optional<std::uint64_t> generation, bool keeps_rows);
   Expected<void> pause(std::string_view name, bool paused);
   Expected<void> begin_again(std::string_view name);
@@ -45,10 +52,11 @@ class Projections {
   struct View {
     ProjectionRecord record;
     Projection::Status status;
-    storage::Sequence watermark = 0;        ///< of the source
-    storage::Sequence current_through = 0;  ///< every row is made of a state of its document not older than this
-    std::string_view state;                 ///< building, active, paused, waiting, failed, removing
-    std::optional<std::string> failure;     ///< why it waits, or has failed
+    std::optional<Projection::Status> next;  ///< of the changed definition, while its rows become known
+    storage::Sequence watermark = 0;         ///< of the source
+    storage::Sequence current_through = 0;   ///< every row is made of a state of its document not older than this
+    std::string_view state;                  ///< building, active, switching, paused, waiting, failed, removing
+    std::optional<std::string> failure;      ///< why it waits, or has failed
   };
   std::vector<View> views();
   std::optional<View> view(std::string_view name);
@@ -79,10 +87,20 @@ class Projections {
   using EntryPtr = std::shared_ptr<Entry>;
   void load();
   void remove_strays(const std::vector<ProjectionRecord>& records) const;
-  EntryPtr open(ProjectionRecord record);
+  Expected<std::vector<JoinedDatabase>> check(const ProjectionDefinition& definition,
+                                              const partitioning::Database& target,
+                                              std::span<const std::shared_ptr<partitioning::Database>> joined) const;
+  EntryPtr open(ProjectionRecord record, bool is_hidden = false);
+  std::shared_ptr<ProjectionState> open_former(const ProjectionRecord& record) const;
+  Expected<void> drop_next(const EntryPtr& entry);
+  void look_at_next(const EntryPtr& entry, const EntryPtr& next);
+  Expected<void> switch_to_next(const EntryPtr& entry, const EntryPtr& next);
+  void replace_rows(const EntryPtr& entry);
   Expected<void> change(const EntryPtr& entry, const std::function<void(ProjectionRecord&)>& edit);
   EntryPtr find(std::string_view name) const;
   std::vector<EntryPtr> entries() const;
+  /// Those, and the changed definitions of those that have one.
+  std::vector<EntryPtr> versions() const;
   void start(const EntryPtr& entry);
   void wake_all();
   void retry_refused();

@@ -46,7 +46,7 @@ void Projections::plan_wake() {
 
 void Projections::wake_all() {
   std::vector<EntryPtr> all;
-  until_memory_suffices([&] { all = entries(); });
+  until_memory_suffices([&] { all = versions(); });
   for (const EntryPtr& entry : all) entry->wake();
 }
 
@@ -63,7 +63,7 @@ void Projections::retry_refused() {
 
 storage::Sequence Projections::followed_through() const {
   storage::Sequence least = std::numeric_limits<storage::Sequence>::max();
-  for (const EntryPtr& entry : entries()) {
+  for (const EntryPtr& entry : versions()) {
     if (entry->follower && entry->follower->makes_progress()) least = std::min(least, entry->projection->checkpoint());
   }
   return least;
@@ -89,10 +89,13 @@ Task<Expected<void>> Projections::wait_until_current(std::string_view name, stor
 
 Projections::View Projections::view_of(const Entry& entry) const {
   View view;
+  EntryPtr next;
   {
     const std::lock_guard lock(mutex_);
     view.record = entry.record;
+    next = entry.next;
   }
+  if (next) view.next = next->projection->status();
   view.watermark = database_.watermark();
   view.status = entry.projection->status();
   view.current_through = entry.projection->complete_through();
@@ -104,6 +107,8 @@ Projections::View Projections::view_of(const Entry& entry) const {
     view.state = "paused";
   } else if (failure) {
     view.state = may_pass(*failure) ? "waiting" : "failed";
+  } else if (!view.record.former.empty()) {
+    view.state = "switching";
   } else {
     if (view.current_through >= view.watermark) entry.built->store(true);
     view.state = entry.built->load() ? "active" : "building";
@@ -135,7 +140,10 @@ void Projections::shut_down() {
     // Databases that are joined with each other would keep each other open.
     all = std::exchange(entries_, {});
     held = std::move(keeps_open_);
-    for (const EntryPtr& entry : all) entry->set_stopping(true);
+    for (const EntryPtr& entry : all) {
+      entry->set_stopping(true);
+      if (entry->next) entry->next->set_stopping(true);
+    }
   }
   {
     const std::lock_guard lock(join_listener_->mutex);
@@ -145,6 +153,8 @@ void Projections::shut_down() {
   jobs_.stop();
   for (const EntryPtr& entry : all) {
     for (const auto& follower : entry->followers()) follower->end_task();
+    if (!entry->next) continue;
+    for (const auto& follower : entry->next->followers()) follower->end_task();
   }
   progress_.notify_all();
   if (!database_.deleted() || !held) return;
@@ -153,20 +163,20 @@ void Projections::shut_down() {
 }
 
 std::size_t Projections::open_store_count() const {
-  const auto all = entries();
+  const auto all = versions();
   return static_cast<std::size_t>(
       std::ranges::count_if(all, [](const EntryPtr& entry) { return entry->projection->store().is_open(); }));
 }
 
 std::uint64_t Projections::last_used_ms() const {
   std::uint64_t newest = 0;
-  for (const EntryPtr& entry : entries()) newest = std::max(newest, entry->projection->store().last_used_ms());
+  for (const EntryPtr& entry : versions()) newest = std::max(newest, entry->projection->store().last_used_ms());
   return newest;
 }
 
 std::size_t Projections::close_idle(std::uint64_t last_used_before_ms) {
   std::size_t closed = 0;
-  for (const EntryPtr& entry : entries()) {
+  for (const EntryPtr& entry : versions()) {
     auto& store = entry->projection->store();
     if (store.is_open() && store.last_used_ms() <= last_used_before_ms && store.close_if_idle()) ++closed;
   }

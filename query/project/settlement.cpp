@@ -323,24 +323,42 @@ Expected<void> Settlement::decide_newest() {
   return {};
 }
 
-Expected<std::vector<RowWrite>> Settlement::settle() {
+Expected<void> Settlement::decide() {
+  if (is_hidden_) {
+    for (auto& [target, touched] : touched_) OCTAVO_TRY_VOID(move_rank(target, touched));
+    return {};
+  }
+  if (newest_ > 0) return decide_newest();
+  for (auto& [target, touched] : touched_) {
+    if (!touched.after) OCTAVO_TRY_VOID(remove(target, touched));
+    if (touched.after && touched.is_evaluated) OCTAVO_TRY_VOID(write(target, touched));
+  }
+  return {};
+}
+
+Expected<void> Settlement::settle() {
   for (auto& [target, touched] : touched_) {
     if (!touched.after || !must_evaluate(touched)) continue;
-    // Rows beyond the newest need no body, but their rank, if their document has changed.
-    if (newest_ > 0 && !touched.has_new_source && !batch_.contains(touched.after->source)) continue;
+    // Rows that are not written, as those beyond the newest, need no body, but their rank if their document has
+    // changed.
+    const bool is_changed = touched.has_new_source || batch_.contains(touched.after->source);
+    if (newest_ > 0 ? !is_changed : is_hidden_) continue;
     OCTAVO_TRY_VOID(evaluate(target, touched));
     touched.after->rank = touched.row != nullptr ? touched.row->rank : std::string();
   }
-  if (newest_ > 0) {
-    OCTAVO_TRY_VOID(decide_newest());
-  } else {
-    for (auto& [target, touched] : touched_) {
-      if (!touched.after) OCTAVO_TRY_VOID(remove(target, touched));
-      if (touched.after && touched.is_evaluated) OCTAVO_TRY_VOID(write(target, touched));
-    }
-  }
+  OCTAVO_TRY_VOID(decide());
   for (const auto& [target, touched] : touched_) OCTAVO_TRY_VOID(store(target, touched));
-  return std::move(writes_);
+  return {};
+}
+
+Expected<void> Settlement::replace(const std::string& target) {
+  OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(StateTree::rows), target));
+  if (stored) {
+    OCTAVO_TRY(const RowRecord row, decode_row(*stored));
+    if (row.may_be_there) return {};
+  }
+  writes_.push_back({target, true, {}});
+  return {};
 }
 
 Expected<void> Settlement::write(const std::string& target, Touched& touched) {

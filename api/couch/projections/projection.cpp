@@ -30,8 +30,14 @@ namespace project = query::project;
 constexpr std::size_t timeout_default_ms = 10'000;
 constexpr std::size_t timeout_max_ms = 600'000;
 
-std::string rev_of(const project::ProjectionRecord& record) {
-  return fmt::format("{}-{}", record.generation, record.identity);
+/// `version`: a projection, or its changed definition.
+template <class Version>
+std::string rev_of(const Version& version) {
+  return fmt::format("{}-{}", version.generation, version.identity);
+}
+
+std::string newest_rev_of(const project::ProjectionRecord& record) {
+  return record.next ? rev_of(*record.next) : rev_of(record);
 }
 
 std::unexpected<Error> no_projection() {
@@ -46,6 +52,18 @@ json::object join_json(const project::ProjectionDefinition::Join& join, const pr
   input["current_through"] = status.database->format_sequence(status.current_through);
   input["behind"] = watermark - std::min(watermark, status.current_through);
   return input;
+}
+
+/// A changed definition, while its rows become known.
+json::value next_json(const project::Projections::View& view) {
+  if (!view.record.next) return nullptr;
+  json::object next{{"rev", rev_of(*view.record.next)}, {"definition", view.record.next->definition.json}};
+  if (view.next) {
+    next["changes"] = view.next->changes;
+    next["candidates"] = view.next->numbers.candidates;
+    next["behind"] = view.watermark - std::min(view.watermark, view.next->numbers.checkpoint);
+  }
+  return next;
 }
 
 json::object shown(const project::Projections::View& view, const partitioning::Database& database) {
@@ -74,6 +92,7 @@ json::object shown(const project::Projections::View& view, const partitioning::D
           {"state", view.state},
           {"reason", view.failure ? json::value(*view.failure) : json::value()},
           {"definition", view.record.definition.json},
+          {"next", next_json(view)},
           {"inputs", std::move(inputs)},
           {"lag_seconds", std::round(view.status.lag_seconds * 1000) / 1000},
           {"rows", numbers.rows - std::min(numbers.rows, numbers.occupied)},
@@ -96,12 +115,6 @@ Task<Expected<void>> run_change(Call& call, Change change) {
   co_return co_await call.services.engine.workers().run_blocking(std::move(work));
 }
 
-Reply done(const project::Projections::View& view, int status) {
-  auto reply = json_reply(json::object{{"ok", true}, {"name", view.record.name}, {"rev", rev_of(view.record)}});
-  reply.status = status;
-  return reply;
-}
-
 /// The target, or a joined database (`what`). Error not_found with the word `missing`.
 Expected<std::shared_ptr<partitioning::Database>> open_other(const Call& call, const std::string& name,
                                                              std::string_view what, std::string_view missing) {
@@ -117,13 +130,44 @@ Expected<std::shared_ptr<partitioning::Database>> open_other(const Call& call, c
   return other;
 }
 
-/// The projection exists already: the same request may be sent again.
-Expected<Reply> repeated(const project::Projections::View& view, const json::object& definition) {
-  if (view.record.definition.json == definition && view.state != "removing") return done(view, 200);
-  return fail(ErrorCode::conflict,
-              "There is another projection of this name. Delete it first, with `rows=keep` if its rows are to stay "
-              "until the new one has written them.");
+/// The number before the `-` of a revision; 0: it has none.
+std::uint64_t generation_of(std::string_view rev) {
+  std::uint64_t number = 0;
+  std::from_chars(rev.data(), rev.data() + rev.size(), number);
+  return number;
 }
+
+struct PutProjection {
+  Call& call;
+  const std::string& name;
+  const json::object& body;
+  project::ProjectionDefinition definition;
+  bool is_new = false;
+
+  Expected<void> run(project::Projections& projections) {
+    const auto present = projections.view(name);
+    is_new = !present;
+    // The same request may be sent again.
+    if (present && newest_definition(present->record).json == body && !present->record.removing) return {};
+    const auto rev = call.request.parameter("rev");
+    if (present && !rev) {
+      return fail(ErrorCode::conflict,
+                  "There is another projection of this name. To change its definition, name its newest `rev`.");
+    }
+    OCTAVO_TRY(const auto target, open_other(call, definition.target, "target", "target_missing"));
+    std::vector<std::shared_ptr<partitioning::Database>> joined;
+    for (const auto& join : definition.joins) {
+      OCTAVO_TRY(auto database, open_other(call, join.database, "joined database", "join_missing"));
+      joined.push_back(std::move(database));
+    }
+    if (!present) return projections.add(name, std::move(definition), *target, joined);
+    return projections.replace(name, generation_of(*rev), std::move(definition), *target, joined);
+  }
+
+  static const project::ProjectionDefinition& newest_definition(const project::ProjectionRecord& record) {
+    return record.next ? record.next->definition : record.definition;
+  }
+};
 
 Task<Expected<Reply>> put_projection(Call& call) {
   const std::string& name = call.path("name");
@@ -131,22 +175,13 @@ Task<Expected<Reply>> put_projection(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
   OCTAVO_CO_TRY(auto definition, project::ProjectionDefinition::parse(body));
-  bool exists = false;
-  const auto create = [&](project::Projections& projections) -> Expected<void> {
-    exists = projections.view(name).has_value();
-    if (exists) return {};
-    OCTAVO_TRY(const auto target, open_other(call, definition.target, "target", "target_missing"));
-    std::vector<std::shared_ptr<partitioning::Database>> joined;
-    for (const auto& join : definition.joins) {
-      OCTAVO_TRY(auto database, open_other(call, join.database, "joined database", "join_missing"));
-      joined.push_back(std::move(database));
-    }
-    return projections.add(name, std::move(definition), *target, joined);
-  };
-  OCTAVO_CO_TRY_VOID(co_await run_change(call, create));
+  PutProjection put{call, name, body, std::move(definition)};
+  OCTAVO_CO_TRY_VOID(co_await run_change(call, [&](project::Projections& all) { return put.run(all); }));
   const auto view = call.database_services()->projections().view(name);
   if (!view) co_return no_projection();
-  co_return exists ? repeated(*view, body) : done(*view, 201);
+  auto reply = json_reply(json::object{{"ok", true}, {"name", name}, {"rev", newest_rev_of(view->record)}});
+  reply.status = put.is_new ? 201 : 200;
+  co_return reply;
 }
 
 Task<Expected<Reply>> get_projections(Call& call) {
@@ -187,9 +222,7 @@ Task<Expected<Reply>> delete_projection(Call& call) {
   }
   std::optional<std::uint64_t> generation;
   if (const auto rev = call.request.parameter("rev")) {
-    std::uint64_t number = 0;
-    std::from_chars(rev->data(), rev->data() + rev->size(), number);
-    generation = number;
+    generation = generation_of(*rev);
   }
   const auto remove = [&](project::Projections& all) { return all.remove(name, generation, rows == "keep"); };
   OCTAVO_CO_TRY_VOID(co_await run_change(call, remove));

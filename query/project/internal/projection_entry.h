@@ -17,6 +17,12 @@ namespace octavo::query::project {
 /// How often rows that were refused are tried again.
 inline constexpr std::chrono::milliseconds refused_interval{30'000};
 
+/// How often it is looked whether the rows of a changed definition are known.
+inline constexpr std::chrono::milliseconds next_interval{100};
+
+/// A changed definition as a projection of its own.
+ProjectionRecord record_of_next(const ProjectionRecord& record);
+
 inline std::unexpected<Error> no_projection() {
   return fail(ErrorCode::not_found, "There is no projection of this name.");
 }
@@ -26,11 +32,11 @@ struct Projections::Entry {
   ProjectionRecord record;  ///< guarded by mutex_
   std::shared_ptr<Projection> projection;
   std::shared_ptr<FeedFollower> follower;  ///< of the source; null: its files could not be opened
-  /// Of the joined databases. They are stopped before their contexts are destroyed.
-  std::vector<std::unique_ptr<FollowContext>> join_contexts;
   std::vector<std::shared_ptr<FeedFollower>> join_followers;
   std::vector<std::shared_ptr<partitioning::Database>> joined;
-  std::optional<Error> unopened;  ///< why its files could not be opened
+  std::shared_ptr<Entry> next;              ///< of ProjectionRecord::next; guarded by mutex_
+  std::shared_ptr<ProjectionState> former;  ///< of ProjectionRecord::former; guarded by mutex_
+  std::optional<Error> unopened;            ///< why its files could not be opened
   /// It had the whole feed once. Shared with the follower.
   std::shared_ptr<std::atomic<bool>> built = std::make_shared<std::atomic<bool>>(false);
 

@@ -18,6 +18,7 @@ namespace octavo::query::project {
 /// Format (trees of a projection):
 ///   meta      "numbers"                        → numbers record
 ///             "input/" join:u8                 → input record
+///             "switch"                         → target id       rows of a former state were looked at up to here
 ///   sources   source id                        → source record, of each document that gives a row or is left out
 ///   rows      target id                        → row record
 ///   claims    target id:escaped source id      → (empty)   if several documents give a row of this id: all of them
@@ -104,9 +105,15 @@ Expected<ProjectionState::Numbers> decode_numbers(std::string_view record);
 /// touched.
 class Settlement {
  public:
+  /// `is_hidden`: which rows there are becomes known, but none is written.
   Settlement(storage::WriteTransaction& transaction, const storage::Store& store, ProjectionState::Numbers& numbers,
-             std::uint32_t newest, ProjectionState::Evaluate evaluate)
-      : transaction_(transaction), store_(store), numbers_(numbers), newest_(newest), evaluate_(evaluate) {}
+             std::uint32_t newest, bool is_hidden, ProjectionState::Evaluate evaluate)
+      : transaction_(transaction),
+        store_(store),
+        numbers_(numbers),
+        newest_(newest),
+        is_hidden_(is_hidden),
+        evaluate_(evaluate) {}
 
   Expected<void> change(const SourceChange& change);
   /// A document that is counted, or no longer is.
@@ -118,7 +125,10 @@ class Settlement {
   /// The row is looked at, and written even if it is known to be there.
   Expected<void> look_again(std::string_view target);
   /// Decides all rows that were touched, and those that come in or leave because of them.
-  Expected<std::vector<RowWrite>> settle();
+  Expected<void> settle();
+  /// A row that a former state has written: it is removed unless it is written now. After settle().
+  Expected<void> replace(const std::string& target);
+  std::vector<RowWrite> take_writes() { return std::move(writes_); }
 
  private:
   struct Touched {
@@ -144,6 +154,7 @@ class Settlement {
   /// Which rows of one partition key are the newest. Touches those that come in or leave.
   Expected<void> select_newest(const std::string& group, std::set<std::string, std::less<>>& selected);
   Expected<void> decide_newest();
+  Expected<void> decide();
   Expected<void> write(const std::string& target, Touched& touched);
   Expected<void> remove(const std::string& target, Touched& touched);
   Expected<void> store(const std::string& target, const Touched& touched);
@@ -152,6 +163,7 @@ class Settlement {
   const storage::Store& store_;
   ProjectionState::Numbers& numbers_;
   const std::uint32_t newest_;
+  const bool is_hidden_;
   const ProjectionState::Evaluate evaluate_;
   std::map<std::string, Touched, std::less<>> touched_;
   std::unordered_map<std::string_view, const ProjectedDocument*> batch_;  ///< by source id

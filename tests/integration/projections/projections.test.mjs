@@ -257,15 +257,20 @@ describe('the life of a projection', () => {
     assert.deepEqual([...(await documentsOf(server, target)).keys()], ['ann:p1']);
   });
 
-  test('the same request may be repeated, another definition is refused', async (t) => {
+  test('the same request may be repeated, another definition needs the newest rev', async (t) => {
     const server = await Server.startFor(t);
     const { source, target } = await blog(server);
     const { rev } = await createProjection(server, source, 'by_user', byUser(target));
     const again = expectStatus(await server.put(`/${source}/_projection/by_user`, byUser(target)), 200);
     assert.equal(again.rev, rev);
     const other = byUser(target, { where: 'true' });
-    expectError(await server.put(`/${source}/_projection/by_user`, other), 409, 'conflict', /Delete it first/);
+    expectError(await server.put(`/${source}/_projection/by_user`, other), 409, 'conflict', /newest `rev`/);
+    expectError(await server.put(`/${source}/_projection/by_user?rev=7-x`, other), 409, 'conflict');
     expectError(await server.delete(`/${source}/_projection/by_user?rev=7-x`), 409, 'conflict');
+    const elsewhere = byUser(await server.database('partitioned=true'));
+    expectError(await server.put(`/${source}/_projection/by_user?rev=${rev}`, elsewhere), 400, 'target_differs');
+    expectError(await server.put(`/${source}/_projection/by_user?rev=${rev}`, byUser(target, { where: 'c.' })), 400, 'projection_syntax');
+    expectError(await server.put(`/${source}/_projection/by_user?rev=${rev}`, byUser(target, { id: '{' })), 400, 'projection_syntax');
   });
 
   test('a restart goes on, although nobody asks for the source', async (t) => {

@@ -1,0 +1,229 @@
+// The part of Projections that changes projections: pause, another definition, removal.
+#include <algorithm>
+#include <utility>
+
+#include <spdlog/spdlog.h>
+
+#include "partitioning/engine.h"
+#include "query/project/internal/projection_entry.h"
+#include "query/project/projection_catalog.h"
+
+namespace octavo::query::project {
+
+namespace {
+
+constexpr std::chrono::milliseconds removal_retry{2'000};
+
+std::uint64_t newest_generation(const ProjectionRecord& record) {
+  return record.next ? record.next->generation : record.generation;
+}
+
+std::unexpected<Error> is_changed() {
+  return fail(ErrorCode::conflict, "The projection has changed: read its present `rev`.");
+}
+
+}  // namespace
+
+Expected<void> Projections::change(const EntryPtr& entry, const std::function<void(ProjectionRecord&)>& edit) {
+  ProjectionRecord record;
+  {
+    const std::lock_guard lock(mutex_);
+    record = entry->record;
+  }
+  edit(record);
+  OCTAVO_TRY_VOID(replace_projection(database_.engine().catalog(), database_.instance_tag(), record));
+  const std::lock_guard lock(mutex_);
+  entry->record = std::move(record);
+  return {};
+}
+
+Expected<void> Projections::pause(std::string_view name, bool paused) {
+  load();
+  const std::lock_guard changing(change_mutex_);
+  const EntryPtr entry = find(name);
+  if (!entry) return no_projection();
+  OCTAVO_TRY_VOID(change(entry, [&](ProjectionRecord& record) { record.paused = paused; }));
+  start(entry);
+  progress_.notify_all();
+  return {};
+}
+
+Expected<void> Projections::begin_again(std::string_view name) {
+  load();
+  const EntryPtr entry = find(name);
+  if (!entry) return no_projection();
+  if (!entry->follower) return std::unexpected(*entry->unopened);
+  entry->built->store(false);
+  entry->projection->begin_again();
+  entry->wake();
+  return {};
+}
+
+Expected<void> Projections::remove(std::string_view name, std::optional<std::uint64_t> generation, bool keeps_rows) {
+  load();
+  const std::lock_guard changing(change_mutex_);
+  const EntryPtr entry = find(name);
+  if (!entry) return no_projection();
+  if (generation && *generation != newest_generation(entry->record)) return is_changed();
+  entry->set_stopping(true);
+  OCTAVO_TRY_VOID(drop_next(entry));
+  if (keeps_rows || !entry->follower) return drop(entry);
+  OCTAVO_TRY_VOID(change(entry, [](ProjectionRecord& record) { record.removing = true; }));
+  start(entry);
+  return {};
+}
+
+// The rows of a changed definition were never written.
+Expected<void> Projections::drop_next(const EntryPtr& entry) {
+  EntryPtr next;
+  {
+    const std::lock_guard lock(mutex_);
+    next = entry->next;
+  }
+  if (!next) return {};
+  next->set_stopping(true);
+  OCTAVO_TRY_VOID(change(entry, [](ProjectionRecord& record) { record.next.reset(); }));
+  {
+    const std::lock_guard lock(mutex_);
+    entry->next.reset();
+  }
+  next->projection->remove_files();
+  return {};
+}
+
+Expected<void> Projections::replace(std::string_view name, std::uint64_t generation, ProjectionDefinition definition,
+                                    partitioning::Database& target,
+                                    std::span<const std::shared_ptr<partitioning::Database>> joined) {
+  load();
+  OCTAVO_TRY(const auto inputs, check(definition, target, joined));
+  const std::lock_guard changing(change_mutex_);
+  const EntryPtr entry = find(name);
+  if (!entry) return no_projection();
+  if (!entry->follower) return std::unexpected(*entry->unopened);
+  const ProjectionRecord& record = entry->record;
+  if (generation != newest_generation(record) || record.removing) return is_changed();
+  if (target.instance_tag() != record.target_tag || definition.exclusive != record.definition.exclusive) {
+    return fail(ErrorCode::bad_request,
+                "The target of a projection cannot be changed: create another projection, and delete this one.",
+                "target_differs");
+  }
+  if (!record.former.empty()) {
+    return fail(ErrorCode::conflict, "The rows of the last change are just taking their place: try again later.");
+  }
+  const auto next = next_of(record, inputs, std::move(definition));
+  OCTAVO_TRY_VOID(drop_next(entry));
+  OCTAVO_TRY_VOID(change(entry, [&](ProjectionRecord& changed) { changed.next = next; }));
+  EntryPtr opened = open(record_of_next(entry->record), true);
+  {
+    const std::lock_guard lock(mutex_);
+    entry->next = std::move(opened);
+  }
+  start(entry);
+  return {};
+}
+
+void Projections::look_at_next(const EntryPtr& entry, const EntryPtr& next) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_->load() || entry->next != next || entry->record.paused || entry->record.removing) return;
+  }
+  if (next->follower && next->projection->is_nearly_current()) {
+    const auto held = database_.shared_from_this();
+    const auto switched =
+        run_guarded("changing a projection's definition", [&] { return switch_to_next(entry, next); });
+    if (switched) return;
+    spdlog::warn("database {}: the changed definition of the projection {} waits: {}", database_.name(),
+                 next->record.name, switched.error().reason);
+  }
+  jobs_.post_after(next_interval, [this, entry, next] { look_at_next(entry, next); });
+}
+
+// The changed definition writes rows from now on, and first of all takes the place of what was written before.
+Expected<void> Projections::switch_to_next(const EntryPtr& entry, const EntryPtr& next) {
+  const std::lock_guard changing(change_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (entry->next != next || entry->record.removing) return {};
+  }
+  entry->set_stopping(true);
+  OCTAVO_TRY_VOID(entry->projection->end_writing());
+  ProjectionRecord record = record_of_next(entry->record);
+  record.former = entry->record.identity;
+  OCTAVO_TRY_VOID(replace_projection(database_.engine().catalog(), database_.instance_tag(), record));
+  next->projection->show();
+  {
+    const std::lock_guard lock(mutex_);
+    next->record = std::move(record);
+    next->former = entry->projection->state();
+    std::ranges::replace(entries_, entry, next);
+  }
+  start(next);
+  return {};
+}
+
+void Projections::replace_rows(const EntryPtr& entry) {
+  std::shared_ptr<ProjectionState> former;
+  {
+    const std::lock_guard lock(mutex_);
+    if (entry->record.removing || entry->record.former.empty()) return;
+    former = entry->former;
+  }
+  auto replaced = run_guarded("replacing a projection's rows", [&]() -> Expected<void> {
+    if (former) OCTAVO_TRY_VOID(entry->projection->replace_rows(*former));
+    const auto held = database_.shared_from_this();
+    const std::lock_guard changing(change_mutex_);
+    return change(entry, [](ProjectionRecord& record) { record.former.clear(); });
+  });
+  if (stopping_->load()) return;
+  if (!replaced) {
+    spdlog::warn("database {}: the rows of the projection {} cannot be replaced yet: {}", database_.name(),
+                 entry->record.name, replaced.error().reason);
+    jobs_.post_after(removal_retry, [this, entry] { replace_rows(entry); });
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    entry->former.reset();
+  }
+  if (former) former->remove_files();
+  progress_.notify_all();
+}
+
+// Its rows are removed, or stay as ordinary documents.
+Expected<void> Projections::drop(const EntryPtr& entry) {
+  OCTAVO_TRY_VOID(erase_projection(database_.engine().catalog(), database_.instance_tag(), entry->record));
+  tell_target(entry->record);
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase(entries_, entry);
+    if (entries_.empty()) keeps_open_.reset();
+    any_.store(!entries_.empty(), std::memory_order_release);
+  }
+  if (entry->former) entry->former->remove_files();
+  entry->projection->remove_files();
+  progress_.notify_all();
+  return {};
+}
+
+void Projections::finish_removal(const EntryPtr& entry) {
+  std::shared_ptr<ProjectionState> former;
+  {
+    const std::lock_guard lock(mutex_);
+    former = entry->former;
+  }
+  const auto remove_rows = [&] { return entry->projection->remove_rows(former.get()); };
+  auto removed = run_guarded("removing a projection's rows", remove_rows);
+  if (stopping_->load()) return;
+  const bool is_target_gone = !removed && removed.error().code == ErrorCode::not_found;
+  if (removed || is_target_gone) {
+    const auto held = database_.shared_from_this();
+    const std::lock_guard changing(change_mutex_);
+    removed = drop(entry);
+  }
+  if (removed) return;
+  spdlog::warn("database {}: the projection {} cannot be removed yet: {}", database_.name(), entry->record.name,
+               removed.error().reason);
+  jobs_.post_after(removal_retry, [this, entry] { finish_removal(entry); });
+}
+
+}  // namespace octavo::query::project
