@@ -1,9 +1,12 @@
 #include "api/http/database_metrics.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <prometheus/metric_family.h>
+
+#include "query/database/database_services.h"
 
 namespace octavo::api {
 
@@ -77,6 +80,34 @@ void add_limits(const partitioning::LimitWatch::Totals& totals, std::vector<Metr
   families.push_back(std::move(largest));
 }
 
+void add_projections(const partitioning::Engine& engine, std::vector<MetricFamily>& families) {
+  std::map<std::string, std::size_t, std::less<>> by_state;
+  for (const std::string_view state : query::project::Projections::states) by_state.emplace(state, 0);
+  double lag = 0;
+  for (const auto& database : engine.databases().open_databases()) {
+    auto* const services = query::services_of(*database);
+    if (services == nullptr) continue;
+    for (const auto& view : services->projections().views()) {
+      ++by_state.at(std::string(view.state));
+      lag = std::max(lag, view.status.lag_seconds);
+    }
+  }
+  MetricFamily count{"octavo_projections", "Projections by state.", MetricType::Gauge, {}};
+  for (const auto& [state, number] : by_state) {
+    ClientMetric metric;
+    metric.label = {{"state", state}};
+    metric.gauge.value = static_cast<double>(number);
+    count.metric.push_back(std::move(metric));
+  }
+  ClientMetric longest;
+  longest.gauge.value = lag;
+  families.push_back(std::move(count));
+  families.push_back({"octavo_projection_lag_seconds",
+                      "How long the rows of the projection that is furthest behind have not been current.",
+                      MetricType::Gauge,
+                      {longest}});
+}
+
 }  // namespace
 
 HttpMetrics::Collector database_metrics(partitioning::Engine& engine) {
@@ -110,6 +141,7 @@ HttpMetrics::Collector database_metrics(partitioning::Engine& engine) {
     families.push_back(std::move(refused));
     families.push_back(std::move(used));
     add_limits(engine.limit_watch().totals(), families);
+    add_projections(engine, families);
   };
 }
 

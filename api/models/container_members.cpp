@@ -100,6 +100,11 @@ Expected<void> check_members(const json::object& body) {
                 "There is no analytical store: leave out 'analyticalStorageTtl', or set it to 0. Items are kept for "
                 "queries as long as 'defaultTtl' says.");
   }
+  if (const auto* view = body.if_contains("materializedViewDefinition"); view != nullptr && !view->is_null()) {
+    return fail(ErrorCode::bad_request,
+                "A container cannot be made a materialized view: leave out 'materializedViewDefinition', and let a "
+                "projection write into it (PUT /{db}/_projection/{name} of the CouchDB API).");
+  }
   OCTAVO_TRY_VOID(check_search_policies(body));
   warn_of_unknown_members(body);
   return {};

@@ -77,6 +77,18 @@ storage::CompactionQueue::Target compaction_of(partitioning::Database& database,
   return target;
 }
 
+storage::CompactionQueue::Target compaction_of(partitioning::Database& database,
+                                               const std::shared_ptr<project::Projection>& projection) {
+  storage::CompactionQueue::Target target;
+  target.owner = database.shared_from_this();
+  target.index = projection->state();
+  target.database = database.name();
+  target.name = "projection " + projection->record().name;
+  target.store = &projection->store();
+  target.is_gone = [&database, weak = std::weak_ptr(projection)] { return database.deleted() || weak.expired(); };
+  return target;
+}
+
 // If the throughput exceeds what the physical partitions can have, there must be more of them.
 void grow_for_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
   if (!database.engine().settings().enforce_throughput || !properties.throughput_owner.empty()) return;
@@ -263,6 +275,7 @@ std::vector<storage::CompactionQueue::Target> DatabaseServices::compaction_targe
       if (view.index) targets.push_back(compaction_of(database_, feed_indexes_, view));
     }
   }
+  for (const auto& projection : projections_.projections()) targets.push_back(compaction_of(database_, projection));
   return targets;
 }
 

@@ -200,6 +200,16 @@ Expected<std::size_t> Projection::apply(const FeedChanges& changes) {
   return count;
 }
 
+Expected<void> Projection::check_target() {
+  const std::lock_guard working(work_mutex_);
+  OCTAVO_TRY(const auto target, open_target());
+  if (target->watermark() >= target_sequence_) return {};
+  spdlog::warn("projection {} of {} has written rows that {} has lost: it begins again", record_.name, source_.name(),
+               target->name());
+  begin_again();
+  return {};
+}
+
 // Documents that left no trace in the feed.
 Expected<void> Projection::remove(std::vector<std::string> gone, std::uint64_t purge_count) {
   const std::lock_guard working(work_mutex_);

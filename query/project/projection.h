@@ -85,6 +85,8 @@ class Projection final : public FeedConsumer {
 
   /// Writes refused rows again, if their id may be free by now. Blocks while a batch is applied.
   Expected<void> retry_refused();
+  /// Begins again if the target has lost writes: an older copy of it was restored.
+  Expected<void> check_target();
   /// The follower's next step begins again: it removes rows from the target that no document gives, reads the source
   /// from the beginning, and writes every row that differs from what the target has.
   void begin_again() { must_begin_again_.store(true, std::memory_order_release); }

@@ -228,7 +228,13 @@ void Projections::start(const EntryPtr& entry) {
   for (const EntryPtr& one : {entry, next}) {
     if (!one) continue;
     one->set_stopping(record.removing || record.paused);
-    if (!record.removing && !record.paused) one->wake();
+    if (record.removing || record.paused) continue;
+    jobs_.post([one] {
+      // An error is that of the next batch, too.
+      static_cast<void>(
+          run_guarded("looking at a projection's target", [&] { return one->projection->check_target(); }));
+      one->wake();
+    });
   }
   if (record.removing) {
     jobs_.post([this, entry] { finish_removal(entry); });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -49,13 +50,15 @@ class Projections {
   Expected<void> pause(std::string_view name, bool paused);
   Expected<void> begin_again(std::string_view name);
 
+  static constexpr std::array<std::string_view, 7> states{"building", "active", "switching", "paused",
+                                                          "waiting",  "failed", "removing"};
   struct View {
     ProjectionRecord record;
     Projection::Status status;
     std::optional<Projection::Status> next;  ///< of the changed definition, while its rows become known
     storage::Sequence watermark = 0;         ///< of the source
     storage::Sequence current_through = 0;   ///< every row is made of a state of its document not older than this
-    std::string_view state;                  ///< building, active, switching, paused, waiting, failed, removing
+    std::string_view state;                  ///< one of `states`
     std::optional<std::string> failure;      ///< why it waits, or has failed
   };
   std::vector<View> views();
@@ -78,6 +81,8 @@ class Projections {
   void committed();
   void shut_down();
   storage::Sequence followed_through() const;
+  /// Those whose files are open, and changed definitions of them.
+  std::vector<std::shared_ptr<Projection>> projections() const;
   std::size_t open_store_count() const;
   std::uint64_t last_used_ms() const;
   std::size_t close_idle(std::uint64_t last_used_before_ms);

@@ -162,6 +162,14 @@ void Projections::shut_down() {
   for (const EntryPtr& entry : all) tell_target(entry->record);
 }
 
+std::vector<std::shared_ptr<Projection>> Projections::projections() const {
+  std::vector<std::shared_ptr<Projection>> open;
+  for (const EntryPtr& entry : versions()) {
+    if (entry->follower) open.push_back(entry->projection);
+  }
+  return open;
+}
+
 std::size_t Projections::open_store_count() const {
   const auto all = versions();
   return static_cast<std::size_t>(

@@ -45,7 +45,7 @@ storage::CheckReport check_files(const std::filesystem::path& folder, const stor
     // Partitions of the map are added below; the next server removes those of an interrupted split.
     if (storage::partition_number(name)) continue;
     // A crash interrupted the creation or removal of this index: the next server completes either.
-    const bool index = name.starts_with("index-") || name.starts_with("view-");
+    const bool index = name.starts_with("index-") || name.starts_with("view-") || name.starts_with("projection-");
     if (index && (name.ends_with(".new") || !storage::Store::exists_in(folder / name))) continue;
     stores.push_back(folder / name);
   }

@@ -1,7 +1,6 @@
 // How fast projections are built, and how far behind their source they are under a load of writes.
 //   node tests/bench/projections/projections.mjs [documents] [writes per second]
 // OCTAVO_BINARY: the server, default build/octavo.
-import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Server } from '../../integration/harness.mjs';

@@ -56,6 +56,13 @@ describe('resources of the Cosmos DB API', () => {
     await database.delete();
   });
 
+  test('a container cannot be made a materialized view, and projections are named', async () => {
+    const materializedViewDefinition = { sourceCollectionId: 'items', definition: 'SELECT c.id FROM c' };
+    const error = await errorOf(newContainer(client, { materializedViewDefinition }));
+    assert.equal(error.code, 400);
+    assert.match(error.message, /_projection/);
+  });
+
   test('a container with an analytical store is refused, as Octavo has no such store', async () => {
     for (const analyticalStorageTtl of [-1, 3600]) {
       const error = await errorOf(newContainer(client, { analyticalStorageTtl }));

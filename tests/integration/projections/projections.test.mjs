@@ -241,6 +241,7 @@ describe('the life of a projection', () => {
     assert.equal(paused.state, 'paused');
     assert.ok(paused.inputs[0].behind > 0);
     expectError(await server.get(`/${source}/_projection/by_user?wait_for=now`), 409, 'conflict', /paused/);
+    assert.match((await server.get('/_node/_local/_prometheus')).text, /octavo_projections\{state="paused"\} 1/);
     expectStatus(await server.post(`/${source}/_projection/by_user/_resume`, {}), 200);
     assert.equal((await current(server, source, 'by_user')).rows, 2);
     expectStatus(await server.delete(`/${source}/_projection/by_user?rows=keep`), 200);
