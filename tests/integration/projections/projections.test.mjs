@@ -1,5 +1,7 @@
 // Projections: documents of a database that Octavo keeps as rows of another one.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { describe, test } from 'node:test';
 import { expectError, expectStatus, Server } from '../harness.mjs';
 import { assertSameRows, createProjection, current, documentsOf, pathOf, projected, soon } from './projection_support.mjs';
@@ -284,6 +286,45 @@ describe('the life of a projection', () => {
     await server.kill();
     await server.relaunch();
     await soon(async () => assert.equal((await documentsOf(server, target)).size, 50));
+  });
+
+  test('an older copy of the target that is restored gets the rows again, and loses those of gone documents', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'by_user', byUser(target));
+    for (const id of ['p1', 'p2']) await save(server, source, id, { type: 'post', user: 'ann' });
+    await current(server, source, 'by_user');
+    const folder = path.join(server.dataDir, 'databases', expectStatus(await server.get(`/${target}`), 200).update_seq.split('-')[1]);
+    const copy = `${server.dataDir}-copy`;
+    await server.stop({ keepFolder: true });
+    fs.cpSync(folder, copy, { recursive: true });
+    await server.relaunch();
+    expectStatus(await erase(server, source, 'p1'), 200);
+    await save(server, source, 'p3', { type: 'post', user: 'bob' });
+    await current(server, source, 'by_user');
+    await server.stop({ keepFolder: true });
+    fs.rmSync(folder, { recursive: true });
+    fs.renameSync(copy, folder);
+    await server.relaunch();
+    await soon(async () => assert.deepEqual([...(await documentsOf(server, target)).keys()], ['ann:p2', 'bob:p3']));
+  });
+
+  test('a compaction of the source compacts what its projections know', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'by_user', byUser(target));
+    const docs = Array.from({ length: 5000 }, (_, n) => ({ _id: `p${n}`, type: 'post', user: 'ann' }));
+    const revisions = await server.fill(source, docs);
+    const { state_bytes: before } = await current(server, source, 'by_user');
+    await server.fill(source, docs.map(({ _id }, n) => ({ _id, _rev: revisions[n], _deleted: true })));
+    await current(server, source, 'by_user');
+    expectStatus(await server.post(`/${source}/_compact`, {}), 202);
+    await soon(async () => {
+      const { state_bytes: after } = expectStatus(await server.get(`/${source}/_projection/by_user`), 200);
+      assert.ok(after < before / 4, `${before} bytes, then ${after}`);
+    }, 20_000);
+    await save(server, source, 'p1', { type: 'post', user: 'ann' });
+    assert.equal((await current(server, source, 'by_user')).rows, 1);
   });
 
   test('rows of a source that is deleted become ordinary documents', async (t) => {
