@@ -233,6 +233,7 @@ Expected<Answer> ScriptSession::query(const Request& request) {
   options.user_functions = options_.user_functions;
   if (transaction_.has_writes()) options.source = &source;
   const auto plan = *std::move(prepared);
+  if (options_.services != nullptr) options_.services->recorder().note_indexes(plan->plans);
   sql::SqlExecution execution(transaction_.database(), plan, std::move(options));
   Answer answer;
   answer.body += '[';

@@ -126,6 +126,7 @@ DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks
     : database_(database),
       read_definition_(read_definition),
       now_s_(std::move(now_s)),
+      recorder_(now_s_, [this] { return write_counters(database_); }),
       design_functions_(database),
       feed_indexes_(database, tasks, feed_index_kinds()),
       indexes_(database, tasks, policy_of(properties.value_or(DatabaseProperties{}))),
@@ -190,6 +191,12 @@ void DatabaseServices::apply(const DatabaseProperties& properties) {
   grow_for_throughput(database_, properties);
 }
 
+std::optional<advice::WriteCounters> write_counters(const partitioning::Database& database) {
+  const auto statistics = database.statistics();
+  if (!statistics) return std::nullopt;
+  return advice::WriteCounters{database.committed_sequence(), statistics->document_count};
+}
+
 // How far the indexes have read the feed that make progress. Those that are behind are woken: in a database that does
 // not change nothing else does that.
 storage::Sequence DatabaseServices::followed_through() {
@@ -204,6 +211,7 @@ storage::Sequence DatabaseServices::followed_through() {
 }
 
 void DatabaseServices::design_documents_changed() {
+  recorder_.note_definitions();
   design_functions_.design_documents_changed();
   feed_indexes_.design_documents_changed();
   indexes_.definitions_changed();
@@ -217,6 +225,7 @@ void DatabaseServices::committed() {
 }
 
 void DatabaseServices::definition_changed() {
+  recorder_.note_definitions();
   apply_properties();
   // The indexing policy may have changed.
   indexes_.definitions_changed();

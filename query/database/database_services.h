@@ -108,6 +108,9 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
 /// the engine was not opened with another factory than DatabaseServices::factory.
 DatabaseServices* services_of(partitioning::Database& database);
 
+/// What has been written to the database so far, for the recorder; nullopt: it cannot be read.
+std::optional<advice::WriteCounters> write_counters(const partitioning::Database& database);
+
 /// Services that must exist. Errors: internal if `services` is null.
 Expected<DatabaseServices*> required(DatabaseServices* services);
 

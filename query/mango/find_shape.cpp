@@ -63,12 +63,17 @@ void append_shape(std::string& out, const FindRequest& request) {
   if (request.aggregation) out += " aggregated";
 }
 
-std::vector<FieldPath> equalities_of(const FindRequest& request) {
-  std::vector<FieldPath> paths;
+advice::QueryOutline outline_of(const FindRequest& request) {
+  advice::QueryOutline outline;
   for (const SelectorNode* node : request.selector.conjuncts()) {
-    if (is_equality(*node)) paths.push_back(node->path);
+    if (is_equality(*node)) outline.equalities.push_back(node->path);
   }
-  return paths;
+  outline.plan = advice::without_values(request.plan_request(), outline.bytes);
+  outline.in_logical_partition = !request.partition.empty();
+  outline.reads_all = request.aggregation.has_value();
+  outline.sort_properties = request.sort.size();
+  outline.matches_needed = request.matches_needed();
+  return outline;
 }
 
 }  // namespace octavo::query

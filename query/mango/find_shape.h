@@ -1,9 +1,8 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "query/json/field_path.h"
+#include "query/advice/query_outline.h"
 #include "query/mango/find_request.h"
 
 namespace octavo::query {
@@ -12,7 +11,7 @@ namespace octavo::query {
 /// beginning. Linear in the selector.
 void append_shape(std::string& out, const FindRequest& request);
 
-/// The fields that must equal one value.
-std::vector<FieldPath> equalities_of(const FindRequest& request);
+/// The request without values, for planning.
+advice::QueryOutline outline_of(const FindRequest& request);
 
 }  // namespace octavo::query

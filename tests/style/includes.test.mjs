@@ -32,7 +32,6 @@ const allowed = {
   'partitioning': 'partitioning/keys partitioning/throughput',
   'query/json': '',
   'query/collation': 'query/json',
-  'query/advice': 'query/json',
   'query/design': 'query/json',
   'query/javascript': '',
   'query/follow': 'query/design query/javascript query/json',
@@ -54,9 +53,10 @@ const allowed = {
     'query/design query/follow query/json query/search/analysis query/search/documents query/search/lucene ' +
     'query/search/run query/search/syntax query/selector',
   'query/plan': 'query/collation query/index query/index/catalog query/json query/selector',
+  'query/advice': 'query/json query/plan query/selector',
   'query/walk': 'query/design query/index query/index/catalog query/index/local query/json query/plan query/selector',
   'query/mango':
-    'query/collation query/follow query/index query/index/catalog query/json query/plan query/search ' +
+    'query/advice query/collation query/follow query/index query/index/catalog query/json query/plan query/search ' +
     'query/search/syntax query/selector query/walk',
   'query/mango/run': 'query/collation query/index query/json query/mango query/selector query/walk',
   'query/sql/syntax': 'query/json',
@@ -71,7 +71,7 @@ const allowed = {
   'query/sql/constraints':
     'query/index query/json query/selector query/sql/compile query/sql/evaluate query/sql/syntax',
   'query/sql/run':
-    'query/index query/index/catalog query/json query/plan query/selector query/sql/compile query/sql/constraints ' +
+    'query/advice query/index query/index/catalog query/json query/plan query/selector query/sql/compile query/sql/constraints ' +
     'query/sql/evaluate query/sql/syntax query/walk',
   'api/http': '',
   'api/models': 'api/http',

@@ -25,12 +25,12 @@
 #include "query/plan/explain.h"
 #include "query/plan/plan_request.h"
 #include "query/sql/compile/sql_query.h"
-#include "query/sql/constraints/sql_constraints.h"
 #include "query/sql/run/client_merge_plan.h"
 #include "query/sql/run/index_metrics.h"
 #include "query/sql/run/query_charge.h"
 #include "query/sql/run/sql_estimate.h"
 #include "query/sql/run/sql_execution.h"
+#include "query/sql/run/sql_outline.h"
 #include "query/sql/run/sql_preparation.h"
 #include "query/walk/plan_indexes.h"
 
@@ -176,11 +176,6 @@ Expected<std::optional<std::string>> query_continuation(const Request& request) 
   return is_text ? std::move(inner) : std::optional<std::string>(*request.header("x-ms-continuation"));
 }
 
-void record(query::advice::RequestRecorder& recorder, const sql::SqlQuery& query, bool in_partition, double charge,
-            std::uint64_t results) {
-  recorder.record(query.shape(), in_partition, charge, results, [&] { return sql::equalities_of(query); });
-}
-
 Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr query, QueryTimes times) {
   times.parsed = Clock::now();
   OCTAVO_CO_TRY(const auto feed, FeedScope::parse(call.request, *opened.database, *opened.definition));
@@ -239,8 +234,12 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   const auto& statistics = execution.statistics();
   call.account.request_charge = charge();
   if (call.services.engine.settings().advice_record) {
-    record(services->recorder(), *prepared->query, !feed.partition_key.empty(), call.account.request_charge,
-           statistics.results_returned);
+    auto done = sql::recorded_query(*prepared, execution, sql::scan_work_of(*opened.database, *prepared, statistics),
+                                    size);
+    done.in_partition = !feed.partition_key.empty();
+    done.request_units = call.account.request_charge;
+    if (most) done.matches.reset();
+    services->recorder().record(done, [&] { return sql::outline_of(*prepared, size); });
   }
   call.account.session_token = session_token(partition_ids.front(), opened.database->committed_sequence());
   Reply reply;

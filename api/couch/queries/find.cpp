@@ -89,13 +89,20 @@ struct RunningFind {
     all.result_bytes = bytes;
     return partitioning::charge_of_scan(all);
   }
-  void record(std::uint64_t bytes) const {
+  void record(std::uint64_t bytes, bool was_stopped) const {
     if (recorder == nullptr) return;
     const query::FindRequest& request = execution.prepared().request;
     std::string shape;
     query::append_shape(shape, request);
-    recorder->record(shape, in_partition, charge(bytes), execution.statistics().results_returned,
-                     [&] { return query::equalities_of(request); });
+    query::advice::RecordedQuery done{.text = shape,
+                                      .in_partition = in_partition,
+                                      .request_units = charge(bytes),
+                                      .results = execution.statistics().results_returned,
+                                      .partitions = work.partitions,
+                                      .plans = execution.prepared().plans};
+    const bool is_whole = !was_stopped && !request.bookmark && !request.aggregation && done.results < request.limit;
+    if (is_whole && (done.results > 0 || request.skip == 0)) done.matches = request.skip + done.results;
+    recorder->record(done, [&] { return query::outline_of(request); });
   }
   void append_tail(std::string& out) const {
     const query::PreparedFind& find = execution.prepared();

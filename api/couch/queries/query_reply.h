@@ -29,7 +29,7 @@ void append_execution_stats(std::string& out, const query::WalkStatistics& read,
 /// `Query` is a running query: what it needs, and
 ///   execution                  FindExecution or SqlExecution; its output is exchanged with the reply while it runs
 ///   charge(bytes) const        request units spent so far, when `bytes` of results were produced
-///   record(bytes)              counts the query, which has produced `bytes` of results
+///   record(bytes, stopped)     counts the query, which has produced `bytes` of results; `stopped`: by its charge
 ///   append_tail(out) const     appends the members after `docs`, each with a comma before it
 ///   may_take_long() const      as the call of SliceProducer
 ///   runs_functions() const     as the call of SliceProducer
@@ -54,7 +54,7 @@ class QueryReply final : public SliceProducer {
     if (!state) return std::unexpected(state.error());
     bytes_ += out.size() - before;
     if (*state == partitioning::ScanState::more) return false;
-    query_.record(bytes_);
+    query_.record(bytes_, stopped_);
     out += "\n]";
     query_.append_tail(out);
     if (stopped_) out += ",\n\"stopped\":\"max_request_charge\"";

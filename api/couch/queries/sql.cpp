@@ -24,10 +24,10 @@
 #include "query/json/split.h"
 #include "query/plan/explain.h"
 #include "query/plan/plan_request.h"
-#include "query/sql/constraints/sql_constraints.h"
 #include "query/sql/run/query_charge.h"
 #include "query/sql/run/sql_estimate.h"
 #include "query/sql/run/sql_execution.h"
+#include "query/sql/run/sql_outline.h"
 #include "query/sql/run/sql_preparation.h"
 #include "query/walk/plan_indexes.h"
 
@@ -107,6 +107,7 @@ struct RunningSql {
   sql::SqlExecution execution;
   bool with_statistics = false;
   bool in_partition = false;  ///< it reads one logical partition
+  std::uint64_t page_items_max = 0;
   std::chrono::steady_clock::time_point started;
   query::advice::RequestRecorder* recorder = nullptr;  ///< of `database`; null: it is switched off
 
@@ -120,10 +121,14 @@ struct RunningSql {
     return partitioning::charge_of_scan(work) + called;
   }
 
-  void record(std::uint64_t bytes) const {
+  void record(std::uint64_t bytes, bool was_stopped) const {
     if (recorder == nullptr) return;
-    recorder->record(prepared->query->shape(), in_partition, charge(bytes), execution.statistics().results_returned,
-                     [&] { return sql::equalities_of(*prepared->query); });
+    auto done = sql::recorded_query(*prepared, execution, sql::scan_work_of(*database, *prepared, execution.statistics()),
+                                    page_items_max);
+    done.in_partition = in_partition;
+    done.request_units = charge(bytes);
+    if (was_stopped) done.matches.reset();
+    recorder->record(done, [&] { return sql::outline_of(*prepared, page_items_max); });
   }
 
   void append_tail(std::string& out) const {
@@ -218,6 +223,7 @@ Task<Expected<Reply>> run_sql(Call& call, std::string partition) {
                      .execution = std::move(execution),
                      .with_statistics = request.execution_stats,
                      .in_partition = partition_key.has_value(),
+                     .page_items_max = request.limit,
                      .started = started,
                      .recorder = call.services.settings.advice_record ? &services->recorder() : nullptr};
   auto producer = std::make_unique<QueryReply<RunningSql>>(std::move(running), most);

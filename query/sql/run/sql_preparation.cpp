@@ -355,6 +355,10 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr quer
   return prepared;
 }
 
+PlanRequest plan_request_of(const PreparedSql& prepared) {
+  return request_for(*prepared.query, constraints_of(*prepared.query, *prepared.shape), std::nullopt);
+}
+
 std::shared_ptr<const PreparedSql> find_prepared_sql(MangoIndexes& indexes, std::string_view request,
                                                      const std::string& partition_key) {
   if (request.size() >= QueryCache::text_bytes_max) return nullptr;

@@ -73,6 +73,9 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(MangoIndexes& index
 Expected<std::shared_ptr<const PreparedSql>> prepare_sql_over(SqlQuery::Ptr query, const RowShape& shape,
                                                               const std::optional<std::string>& continuation = {});
 
+/// What the planner reads of a query that was prepared, from its beginning.
+PlanRequest plan_request_of(const PreparedSql& prepared);
+
 /// The plans of an earlier equal request. `request`: a text of the whole request (query, parameters, scope). Null if no
 /// plan is kept, or if the number of documents of `partition_key` (empty: of the database) has changed much since.
 std::shared_ptr<const PreparedSql> find_prepared_sql(MangoIndexes& indexes, std::string_view request,

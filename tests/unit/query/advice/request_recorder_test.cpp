@@ -7,12 +7,17 @@
 #include <catch2/catch.hpp>
 
 using octavo::query::FieldPath;
+using octavo::query::advice::QueryOutline;
 using octavo::query::advice::RequestRecorder;
 
 namespace {
 
 void record_query(RequestRecorder& recorder, std::string_view text, bool in_partition = false) {
-  recorder.record(text, in_partition, 2.5, 10, [] { return std::vector{*FieldPath::parse("a")}; });
+  recorder.record({.text = text, .in_partition = in_partition, .request_units = 2.5, .results = 10}, [] {
+    QueryOutline outline;
+    outline.equalities = {*FieldPath::parse("a")};
+    return outline;
+  });
 }
 
 }  // namespace
