@@ -1,7 +1,6 @@
 #include "query/advice/partition_advisor.h"
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "base/assert.h"
@@ -12,12 +11,6 @@
 namespace octavo::query::advice {
 
 namespace {
-
-// Of the process, as the memory is.
-std::atomic_flag& running() {
-  static std::atomic_flag flag;
-  return flag;
-}
 
 // The ranges with new numbers, in the order of the hash space.
 std::vector<storage::PartitionMapEntry> numbered(std::vector<storage::PartitionMapEntry> ranges) {
@@ -55,21 +48,15 @@ bool collisions_possible(const KeyCandidate& candidate, const PresentKey& presen
 
 Expected<std::unique_ptr<PartitionAdvisor>> PartitionAdvisor::start(std::shared_ptr<partitioning::Database> database,
                                                                     AdviceRequest request, PresentKey present) {
-  if (running().test_and_set(std::memory_order_acquire)) {
-    return fail(ErrorCode::conflict, "An advisor is running; one runs at a time. Try again later.", "advisor_running");
-  }
-  try {
-    return std::unique_ptr<PartitionAdvisor>(
-        new PartitionAdvisor(std::move(database), std::move(request), std::move(present)));
-  } catch (...) {
-    running().clear(std::memory_order_release);
-    throw;
-  }
+  OCTAVO_TRY(AdvisorTurn turn, AdvisorTurn::take());
+  return std::unique_ptr<PartitionAdvisor>(
+      new PartitionAdvisor(std::move(turn), std::move(database), std::move(request), std::move(present)));
 }
 
-PartitionAdvisor::PartitionAdvisor(std::shared_ptr<partitioning::Database> database, AdviceRequest request,
-                                   PresentKey present)
-    : database_(std::move(database)),
+PartitionAdvisor::PartitionAdvisor(AdvisorTurn turn, std::shared_ptr<partitioning::Database> database,
+                                   AdviceRequest request, PresentKey present)
+    : turn_(std::move(turn)),
+      database_(std::move(database)),
       request_(std::move(request)),
       present_(std::move(present)),
       ranges_(ranges_for(*database_, request_)),
@@ -82,10 +69,6 @@ PartitionAdvisor::PartitionAdvisor(std::shared_ptr<partitioning::Database> datab
     }
     counted_.push_back(counted);
   }
-}
-
-PartitionAdvisor::~PartitionAdvisor() {
-  running().clear(std::memory_order_release);
 }
 
 // Equal ones share a counter.

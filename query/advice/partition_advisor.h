@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "partitioning/database.h"
 #include "partitioning/scan.h"
+#include "query/advice/advisor_turn.h"
 #include "query/advice/key_verdict.h"
 #include "query/json/parsed_document.h"
 
@@ -42,7 +43,6 @@ class PartitionAdvisor {
   /// Errors: conflict (`advisor_running`).
   static Expected<std::unique_ptr<PartitionAdvisor>> start(std::shared_ptr<partitioning::Database> database,
                                                            AdviceRequest request, PresentKey present);
-  ~PartitionAdvisor();
   PartitionAdvisor(const PartitionAdvisor&) = delete;
   PartitionAdvisor& operator=(const PartitionAdvisor&) = delete;
 
@@ -64,10 +64,12 @@ class PartitionAdvisor {
  private:
   static constexpr std::uint64_t recorded_min = 1'000;
 
-  PartitionAdvisor(std::shared_ptr<partitioning::Database> database, AdviceRequest request, PresentKey present);
+  PartitionAdvisor(AdvisorTurn turn, std::shared_ptr<partitioning::Database> database, AdviceRequest request,
+                   PresentKey present);
   std::size_t counter_of(const KeyCandidate& candidate);
   void take(const storage::DocumentView& document, Expected<void>& failure);
 
+  const AdvisorTurn turn_;
   const std::shared_ptr<partitioning::Database> database_;
   const AdviceRequest request_;
   const PresentKey present_;

@@ -176,10 +176,12 @@ std::optional<PlanRequest> without_values(const PlanRequest& request, std::size_
 }
 
 std::shared_ptr<const QueryOutline> keep_outline(QueryOutline outline) {
+  if (!outline.plan) outline.bytes = 0;
   const std::size_t before = outline_bytes().fetch_add(outline.bytes, std::memory_order_relaxed);
   if (before + outline.bytes > outline_bytes_max) {
     outline_bytes().fetch_sub(outline.bytes, std::memory_order_relaxed);
     outline.plan.reset();
+    outline.is_left_out = true;
     outline.bytes = 0;
   }
   const std::size_t bytes = outline.bytes;

@@ -22,7 +22,8 @@ struct QueryOutline {
   bool reads_all = false;             ///< it returns nothing before all matches are read
   std::size_t sort_properties = 0;    ///< number of properties that it sorts by
   std::uint64_t matches_needed = std::numeric_limits<std::uint64_t>::max();  ///< for a page, from the first one on
-  std::size_t bytes = 0;              ///< estimated memory of `plan`
+  std::size_t bytes = 0;                                                     ///< estimated memory of `plan`
+  bool is_left_out = false;  ///< there could be a plan, but the query is too large, or memory too short
 };
 
 /// An outline, kept as long as there are fewer than outline_bytes_max in the process; without its plan otherwise.

@@ -69,6 +69,7 @@ advice::QueryOutline outline_of(const FindRequest& request) {
     if (is_equality(*node)) outline.equalities.push_back(node->path);
   }
   outline.plan = advice::without_values(request.plan_request(), outline.bytes);
+  outline.is_left_out = !outline.plan;
   outline.in_logical_partition = !request.partition.empty();
   outline.reads_all = request.aggregation.has_value();
   outline.sort_properties = request.sort.size();

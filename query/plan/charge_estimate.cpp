@@ -28,7 +28,7 @@ Expected<ChargeEstimate> estimate_charge(std::span<const Plan> plans, std::size_
   for (const Branch& branch : plan.branches) {
     RowCount count;
     if (branch.index) {
-      OCTAVO_TRY(count, statistics.size(*branch.index, branch.bounds.ranges));
+      OCTAVO_TRY(count, statistics.size_in(*branch.index, branch.bounds));
     } else if (branch.id_ranges.size() == 1 && !branch.id_ranges[0].start && !branch.id_ranges[0].end) {
       OCTAVO_TRY(const std::uint64_t design_documents, statistics.design_documents());
       count.rows = scope.document_count - std::min(scope.document_count, design_documents);

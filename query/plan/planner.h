@@ -35,6 +35,10 @@ class PlannerStatistics {
   virtual Expected<std::uint64_t> entries(const IndexView& index) = 0;
   /// Sizes that are not exact are right within a factor of 1.5, however large they are.
   virtual Expected<RowCount> size(const IndexView& index, std::span<const KeyRange> ranges) = 0;
+  /// The size of the ranges in `bounds`. For statistics that know properties rather than keys.
+  virtual Expected<RowCount> size_in(const IndexView& index, const IndexBounds& bounds) {
+    return size(index, bounds.ranges);
+  }
   /// Whether the entries of an automatic index are in the order of the values: none of their keys is truncated.
   virtual Expected<bool> order_is_exact(const IndexView& /*index*/) { return true; }
   virtual Expected<RowCount> size_of_ids(std::span<const IdRange> ranges) = 0;

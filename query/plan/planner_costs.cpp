@@ -37,7 +37,7 @@ Expected<void> Planner::estimate(Candidate& candidate, const Selector& selector)
       candidate.rows = entries;
       return {};
     }
-    OCTAVO_TRY(size, statistics_.size(*candidate.index, candidate.bounds.ranges));
+    OCTAVO_TRY(size, statistics_.size_in(*candidate.index, candidate.bounds));
   } else {
     const FieldConstraint constraint = selector.constraint_for(id_path());
     if (constraint.is_everything() || (constraint.may_be_missing && constraint.intervals.empty())) {

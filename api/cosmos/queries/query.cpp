@@ -234,8 +234,8 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   const auto& statistics = execution.statistics();
   call.account.request_charge = charge();
   if (call.services.engine.settings().advice_record) {
-    auto done = sql::recorded_query(*prepared, execution, sql::scan_work_of(*opened.database, *prepared, statistics),
-                                    size);
+    auto done =
+        sql::recorded_query(*prepared, execution, sql::scan_work_of(*opened.database, *prepared, statistics), size);
     done.in_partition = !feed.partition_key.empty();
     done.request_units = call.account.request_charge;
     if (most) done.matches.reset();

@@ -123,8 +123,8 @@ struct RunningSql {
 
   void record(std::uint64_t bytes, bool was_stopped) const {
     if (recorder == nullptr) return;
-    auto done = sql::recorded_query(*prepared, execution, sql::scan_work_of(*database, *prepared, execution.statistics()),
-                                    page_items_max);
+    auto done = sql::recorded_query(*prepared, execution,
+                                    sql::scan_work_of(*database, *prepared, execution.statistics()), page_items_max);
     done.in_partition = in_partition;
     done.request_units = charge(bytes);
     if (was_stopped) done.matches.reset();

@@ -35,10 +35,12 @@ advice::QueryOutline outline_of(const PreparedSql& prepared, std::uint64_t page_
   const auto names_documents = [](const Branch& branch) {
     return !branch.index && std::ranges::all_of(branch.id_ranges, &IdRange::is_point) && !branch.id_ranges.empty();
   };
-  const bool is_by_ids = !prepared.plan().branches.empty() && std::ranges::all_of(prepared.plan().branches, names_documents);
+  const bool is_by_ids =
+      !prepared.plan().branches.empty() && std::ranges::all_of(prepared.plan().branches, names_documents);
   if (!program.reads_items || prepared.over_source || is_by_ids) return outline;
   const PlanRequest request = plan_request_of(prepared);
   outline.plan = advice::without_values(request, outline.bytes);
+  outline.is_left_out = !outline.plan;
   const bool collects = program.grouped || program.distinct || program.has_distinct_source();
   outline.reads_all = collects || (!program.order_by.empty() && request.sort.empty());
   return outline;
