@@ -13,7 +13,8 @@
 
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
-#include "api/http/worker_slices.h"
+#include "api/couch/call/query_parameters.h"
+#include "api/couch/databases/advisor_scan.h"
 #include "api/models/container_definition.h"
 #include "query/advice/index/charge_history.h"
 #include "query/advice/index/index_advisor.h"
@@ -26,8 +27,6 @@ namespace {
 
 namespace json = boost::json;
 namespace advice = query::advice;
-using partitioning::ScanBudget;
-using partitioning::ScanState;
 
 constexpr std::size_t advices_default = 5;
 
@@ -266,10 +265,7 @@ Task<Expected<Reply>> advise_on_indexes(Call& call) {
     input.recorded.before.reset();
   }
   OCTAVO_CO_TRY(const auto advisor, advice::IndexAdvisor::start(call.database, std::move(input)));
-  auto state = ScanState::more;
-  while (state == ScanState::more) {
-    OCTAVO_CO_TRY(state, co_await slices.run([&] { return advisor->run_slice(ScanBudget::worker_slice()); }));
-  }
+  OCTAVO_CO_TRY_VOID(co_await scan_documents(slices, *call.database, *advisor));
   const auto show = [&]() -> Expected<Reply> {
     OCTAVO_TRY(const auto advices, advisor->advice());
     return json_reply(shown(*advisor, advices));

@@ -13,7 +13,7 @@
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/databases/advice_request.h"
-#include "api/http/worker_slices.h"
+#include "api/couch/databases/advisor_scan.h"
 #include "api/models/container_definition.h"
 #include "query/advice/key_proposal.h"
 #include "query/advice/partition_advisor.h"
@@ -25,8 +25,6 @@ namespace {
 
 namespace json = boost::json;
 namespace advice = query::advice;
-using partitioning::ScanBudget;
-using partitioning::ScanState;
 
 double rounded(double number, double steps) {
   return std::round(number * steps) / steps;
@@ -216,10 +214,7 @@ Task<Expected<Reply>> advise_on_partition_key(Call& call) {
     OCTAVO_CO_TRY(request.candidates, co_await slices.run(propose));
   }
   OCTAVO_CO_TRY(const auto advisor, advice::PartitionAdvisor::start(call.database, std::move(request), present));
-  auto state = ScanState::more;
-  while (state == ScanState::more) {
-    OCTAVO_CO_TRY(state, co_await slices.run([&] { return advisor->run_slice(ScanBudget::worker_slice()); }));
-  }
+  OCTAVO_CO_TRY_VOID(co_await scan_documents(slices, *call.database, *advisor));
   // Judging takes milliseconds for each candidate with many values.
   const auto show = [&] { return json_reply(shown(*advisor, present, recorded)); };
   co_return co_await call.services.engine.workers().run_long(show);
