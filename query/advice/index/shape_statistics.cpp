@@ -23,12 +23,24 @@ std::vector<FieldPath> first_paths(const IndexDefinition& index, std::size_t cou
   return paths;
 }
 
-/// The properties of conjuncts that have one value, and the number of those with a range. nullopt: there are other
-/// conditions.
+// Whether the bound of a range is a value of a query, and not the end of a type: of the strings that a pattern is
+// tested on, for example. Nothing is below null.
+bool is_value(const boost::json::value& bound) {
+  if (const auto* const text = bound.if_string()) return !text->empty();
+  if (const auto* const list = bound.if_array()) return !list->empty();
+  if (const auto* const object = bound.if_object()) return !object->empty();
+  return bound.is_number();
+}
+
+bool has_value_bound(const Interval& interval) {
+  return (interval.lower && is_value(*interval.lower)) || (interval.upper && is_value(*interval.upper));
+}
+
+/// The conditions of a query that an index can express.
 struct Conditions {
-  std::vector<FieldPath> equal;
-  std::size_t ranges = 0;
-  bool others = false;
+  std::vector<FieldPath> equal;  ///< properties that must equal one value
+  std::size_t ranges = 0;        ///< number of those with a range
+  bool others = false;           ///< there are conditions beside these
 };
 
 Conditions conditions_of(const QueryOutline& outline) {
@@ -38,10 +50,10 @@ Conditions conditions_of(const QueryOutline& outline) {
   const BoundOrder order = request.ordinal ? BoundOrder::ordinal : BoundOrder::collation;
   for (const FieldPath& path : selector.fields_used()) {
     const FieldConstraint constraint = selector.constraint_for(path, order);
-    const bool is_bounded = !constraint.may_be_missing && !constraint.is_everything() && !constraint.intervals.empty();
-    if (constraint.is_points() && constraint.intervals.size() == 1) {
+    const bool is_one = constraint.exact && !constraint.may_be_missing && constraint.intervals.size() == 1;
+    if (is_one && constraint.intervals[0].is_point()) {
       found.equal.push_back(path);
-    } else if (is_bounded && constraint.intervals.size() == 1) {
+    } else if (is_one && has_value_bound(constraint.intervals[0])) {
       ++found.ranges;
     } else {
       found.others = true;
@@ -64,6 +76,7 @@ ShapeStatistics::ShapeStatistics(const ScannedDocuments& scanned, const QueryOut
   if (!sides_of_union(outline.plan->selector).empty()) matches_.reset();
   if (!matches_) return;
   const Conditions conditions = conditions_of(outline);
+  has_others_ = conditions.others;
   if (conditions.others || conditions.ranges == 0) return;
   const double rows = conditions.equal.empty() ? documents_ : rows_of_value(conditions.equal);
   if (rows <= 0) return;
@@ -110,8 +123,9 @@ double ShapeStatistics::rows_of_value(std::span<const FieldPath> paths) {
 double ShapeStatistics::range_share(const IndexBounds& bounds, std::span<const FieldPath> before,
                                     const FieldPath& path) {
   const std::size_t column = bounds.columns_used - 1;
-  const std::size_t lower = bounds.start_key.size() > column ? 1 : 0;
-  const std::size_t upper = bounds.end_key.size() > column + 1 ? 1 : 0;  // `<MAX>` is the last one
+  const std::size_t lower = bounds.start_key.size() > column && is_value(bounds.start_key[column]) ? 1 : 0;
+  // `<MAX>` is the last one.
+  const std::size_t upper = bounds.end_key.size() > column + 1 && is_value(bounds.end_key[column]) ? 1 : 0;
   if (lower + upper > 0) {
     if (known_share_) {
       note(RowSource::average);
@@ -138,7 +152,7 @@ Expected<RowCount> ShapeStatistics::size_in(const IndexView& index, const IndexB
   const Selector& selector = outline_.plan->selector;
   const bool has_all = std::ranges::all_of(
       selector.fields_used(), [&](const FieldPath& path) { return std::ranges::find(paths, path) != paths.end(); });
-  const bool is_exact = definition.automatic || std::ranges::all_of(bounds.column_exact, std::identity{});
+  const bool is_exact = definition.automatic ? !has_others_ : std::ranges::all_of(bounds.column_exact, std::identity{});
   if (matches_ && has_all && is_exact && !definition.elements) {
     return RowCount{static_cast<std::uint64_t>(std::llround(std::max(1.0, *matches_))), false};
   }

@@ -64,6 +64,7 @@ class ShapeStatistics final : public PlannerStatistics {
   const QueryOutline& outline_;
   const bool in_partition_;
   std::optional<double> matches_;
+  bool has_others_ = true;             ///< there are conditions that an index cannot express
   std::optional<double> known_share_;  ///< of each range, as the recorded queries tell it
   double documents_ = 0;               ///< in the scope of a query
   RowSource source_ = RowSource::recorded;

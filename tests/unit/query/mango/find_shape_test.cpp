@@ -45,9 +45,9 @@ TEST_CASE("the shape of a very long selector is bounded") {
 }
 
 TEST_CASE("fields that must equal one value are found in a find") {
-  const auto paths = octavo::query::equalities_of(
+  const auto outline = octavo::query::outline_of(
       find_request_of(R"({"selector":{"a":1,"b":{"$gt":2},"$and":[{"c.d":"x"}],"$or":[{"e":1},{"f":2}]}})"));
   std::vector<std::string> texts;
-  for (const auto& path : paths) texts.push_back(path.text());
+  for (const auto& path : outline.equalities) texts.push_back(path.text());
   CHECK(texts == std::vector<std::string>{"a", "c.d"});
 }
