@@ -283,7 +283,7 @@ std::vector<Setting> make_table() {
 
       live(boolean("advice", "record", &Draft::advice_record,
                    "Count the queries to each database by shape, in memory and without values, for "
-                   "`_partition_advisor`")),
+                   "`_partition_advisor` and `_index_advisor`")),
 
       live(duration("javascript", "call_time", &Draft::javascript_call_time_ms, between(10ms, 1h),
                     "How long one call of a design function may take; beyond: `resource_limit`")),

@@ -87,7 +87,7 @@ complete -c octavo -n '__fish_seen_subcommand_from serve' -l couch-peruser-q -x 
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l query-find-limit-default -x -d 'Documents that `_find` returns when the request does not say `limit` (25)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l query-find-strict -d 'Refuse with `_find` what CouchDB refuses: sorts without an index or in mixed directions, and partial indexes that `use_index` does not name (false)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l query-sort-bytes-max -x -d 'Memory for a sort that no index serves; beyond: `no_usable_index` (64MiB)'
-complete -c octavo -n '__fish_seen_subcommand_from serve' -l advice-record -d 'Count the queries to each database by shape, in memory and without values, for `_partition_advisor` (true)'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l advice-record -d 'Count the queries to each database by shape, in memory and without values, for `_partition_advisor` and `_index_advisor` (true)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l javascript-call-time -x -d 'How long one call of a design function may take; beyond: `resource_limit` (5s)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l javascript-heap-bytes-max -x -d 'Memory for design functions, in each thread that runs them (128MiB)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l javascript-stack-bytes-max -x -d 'Stack for a design function; never more than its thread has (1MiB)'

@@ -101,7 +101,7 @@ _octavo() {
             '*--query-find-limit-default[Documents that `_find` returns when the request does not say `limit` (25)]:value:' \
             '--query-find-strict[Refuse with `_find` what CouchDB refuses\: sorts without an index or in mixed directions, and partial indexes that `use_index` does not name (false)]' \
             '*--query-sort-bytes-max[Memory for a sort that no index serves; beyond\: `no_usable_index` (64MiB)]:value:' \
-            '--advice-record[Count the queries to each database by shape, in memory and without values, for `_partition_advisor` (true)]' \
+            '--advice-record[Count the queries to each database by shape, in memory and without values, for `_partition_advisor` and `_index_advisor` (true)]' \
             '*--javascript-call-time[How long one call of a design function may take; beyond\: `resource_limit` (5s)]:value:' \
             '*--javascript-heap-bytes-max[Memory for design functions, in each thread that runs them (128MiB)]:value:' \
             '*--javascript-stack-bytes-max[Stack for a design function; never more than its thread has (1MiB)]:value:' \
