@@ -264,7 +264,9 @@ Task<Expected<Reply>> advise_on_indexes(Call& call) {
   } else {
     input.recorded.before.reset();
   }
-  OCTAVO_CO_TRY(const auto advisor, advice::IndexAdvisor::start(call.database, std::move(input)));
+  // Proposing takes milliseconds with many shapes and indexes.
+  const auto begin = [&] { return advice::IndexAdvisor::start(call.database, std::move(input)); };
+  OCTAVO_CO_TRY(const auto advisor, co_await slices.run(begin));
   OCTAVO_CO_TRY_VOID(co_await scan_documents(slices, *call.database, *advisor));
   const auto show = [&]() -> Expected<Reply> {
     OCTAVO_TRY(const auto advices, advisor->advice());
