@@ -15,6 +15,11 @@ class AdvisorPace {
  public:
   static constexpr std::uint64_t documents_per_second = 100'000;
 
+  /// Short, as its work is never urgent: requests meet it on a processor.
+  static partitioning::ScanBudget slice() {
+    return {2'048, partitioning::ScanBudget::Clock::now() + std::chrono::milliseconds{2}};
+  }
+
   explicit AdvisorPace(partitioning::Database& database) : database_(database) {}
 
   /// Waits until the next slice may begin, when `documents` have been read in all.
@@ -38,7 +43,7 @@ Task<Expected<void>> scan_documents(WorkerSlices& slices, partitioning::Database
   AdvisorPace pace(database);
   auto state = partitioning::ScanState::more;
   while (state == partitioning::ScanState::more) {
-    const auto slice = [&] { return advisor.run_slice(partitioning::ScanBudget::worker_slice()); };
+    const auto slice = [&] { return advisor.run_slice(AdvisorPace::slice()); };
     OCTAVO_CO_TRY(state, co_await slices.run(slice));
     if (state == partitioning::ScanState::more) co_await pace.wait(advisor.documents());
   }
