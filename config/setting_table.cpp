@@ -221,10 +221,15 @@ std::vector<Setting> make_table() {
            "Largest logical partition; beyond: 403"),
       live(size("database", "physical_partition_bytes_max", &Draft::physical_partition_bytes_max,
                 {64 * KiB, 1'024 * TiB}, "A physical partition that has become larger is split in two, online")),
-      duration(
-          "database", "split_source_kept", &Draft::split_source_kept_s, between(0s, 24h),
-          "How long the files of a physical partition stay after it was split in two, for requests that began before; "
-          "until then they take their disk space a second time"),
+      duration("database", "split_source_kept", &Draft::split_source_kept_s, between(0s, 24h),
+               "How long the files of a physical partition stay after it was split or merged, for requests that began "
+               "before; until then they take their disk space a second time"),
+      live(boolean("database", "merge", &Draft::merge,
+                   "Merge two neighbouring physical partitions, online, that have stayed below 40 % of "
+                   "`physical_partition_bytes_max` and of 10,000 RU/s together for `merge_after`")),
+      live(duration("database", "merge_after", &Draft::merge_after_s, between(1s, 365 * 24h),
+                    "For how long two physical partitions must have been small before they are merged, and no client "
+                    "have read partition key ranges that does not know merges")),
       live(number("database", "revs_limit", &Draft::revs_limit, {1, 1'000'000},
                   "Revisions remembered per document in a new database")),
       live(duration(

@@ -129,7 +129,9 @@ struct Settings {
   std::size_t document_bytes_max = 8ULL << 20;
   std::uint64_t logical_partition_bytes_max = 20ULL << 30;
   std::uint64_t physical_partition_bytes_max = 50ULL << 30;  ///< a larger one is split
-  std::chrono::seconds split_source_kept_s{60};  ///< files of a split partition stay for requests that read them
+  std::chrono::seconds split_source_kept_s{60};   ///< files of a former partition stay for requests that read them
+  bool merge = true;                              ///< merge neighbouring physical partitions that stay small
+  std::chrono::seconds merge_after_s{24 * 3600};  ///< when they were small for so long
   std::uint32_t revs_limit = 1000;
   std::chrono::seconds replaced_kept_s{24 * 3600};  ///< replaced revisions can be read so long; 0: they are not kept
   std::uint32_t replaced_share_max = 20;            ///< percent of the documents' bytes that they may take

@@ -13,6 +13,7 @@
 #include "base/folder.h"
 #include "base/jobs/turns.h"
 #include "partitioning/engine.h"
+#include "partitioning/keys/range_parts.h"
 
 namespace octavo::partitioning {
 using storage::PhysicalPartition;
@@ -42,7 +43,7 @@ Database::Database(Engine& engine, storage::DatabaseRecord record)
     auto partition = make_partition(range);
     partitions[partition->options().partition_id] = std::move(partition);
   }
-  publish(std::make_unique<const PartitionMap>(record_.partition_map, std::move(partitions)));
+  publish(std::make_unique<const PartitionMap>(record_.partition_map, std::move(partitions), record_.former));
 }
 
 std::shared_ptr<PhysicalPartition> Database::make_partition(const storage::PartitionMapEntry& range) const {
@@ -68,7 +69,7 @@ void Database::publish(std::unique_ptr<const PartitionMap> map) {
   map_.store(maps_.back().get(), std::memory_order_release);
 }
 
-// Removes folders of unfinished splits, and those of split partitions that were not removed yet.
+// Removes folders of unfinished splits and merges, and those of former partitions that were not removed yet.
 void Database::remove_stray_partitions() const {
   std::error_code error;
   for (const std::string& entry : storage::folder_entries(folder_, error)) {
@@ -78,7 +79,7 @@ void Database::remove_stray_partitions() const {
     if (error) break;
   }
   if (error) {
-    spdlog::warn("database {}: files of an earlier split could not be removed: {}", name(), error.message());
+    spdlog::warn("database {}: files of an earlier split or merge could not be removed: {}", name(), error.message());
   }
 }
 
@@ -270,6 +271,11 @@ Expected<HiddenDeletions> Database::hidden_deletions() const {
     hidden.dropped_through = std::max(hidden.dropped_through, counters.dropped_through);
   }
   return hidden;
+}
+
+std::uint32_t Database::created_q() const {
+  const std::lock_guard lock(facts_mutex_);
+  return partitioning::created_q(record_);
 }
 
 Expected<void> Database::set_revs_limit(std::uint32_t limit) {

@@ -94,10 +94,10 @@ class Database : public std::enable_shared_from_this<Database> {
   const PartitionMap& partition_map() const { return *map_.load(std::memory_order_acquire); }
   /// The present partition ids.
   const std::vector<std::size_t>& partition_ids() const { return partition_map().partition_ids(); }
-  /// False: the partition was split.
+  /// False: the partition was split or merged.
   bool is_current(std::size_t partition_id) const { return partition_map().range_of(partition_id) != nullptr; }
   std::size_t physical_partition_count() const { return partition_map().size(); }
-  /// Precondition: there is such a partition, in a range or just split.
+  /// Precondition: there is such a partition, in a range or just split or merged.
   storage::PhysicalPartition& physical_partition(std::size_t partition_id) {
     const auto& partition = partition_map().partition(partition_id);
     OCTAVO_ASSERT(partition != nullptr);
@@ -122,14 +122,26 @@ class Database : public std::enable_shared_from_this<Database> {
   std::size_t locate_partition_key(std::string_view partition_key) const;
   std::size_t locate_partition_key(const PartitionMap& map, std::string_view partition_key) const;
 
+  /// The number of physical partitions at its creation.
+  std::uint32_t created_q() const;
+  /// A client that reads physical partitions one by one would read those that are merged twice. Noted, so that none is
+  /// merged automatically while there are such clients.
+  void note_client_without_merges() {
+    client_without_merges_.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
+  }
+  /// When that was last noted; min(): never.
+  std::chrono::steady_clock::time_point client_without_merges() const {
+    return client_without_merges_.load(std::memory_order_relaxed);
+  }
+
   // Reading
 
   /// Snapshot of the physical partition that stores the document or the logical partition.
   Expected<storage::Snapshot> snapshot(const DocumentTarget& target) const;
   Expected<storage::Snapshot> snapshot_for_document(std::string_view document_id) const;
   Expected<storage::Snapshot> snapshot_for_partition_key(std::string_view partition_key) const;
-  /// A partition that was split meanwhile stays readable for some time, in its state at the split; then this fails with
-  /// partition_split.
+  /// A partition that was split or merged meanwhile stays readable for some time, in its state at that moment; then
+  /// this fails with partition_split.
   Expected<storage::Snapshot> snapshot(std::size_t partition_id) const;
   Expected<storage::DocumentStatistics> statistics() const;  ///< sum over the physical partitions
   Expected<storage::Store::Sizes> file_sizes() const;
@@ -222,7 +234,7 @@ class Database : public std::enable_shared_from_this<Database> {
  private:
   friend class Engine;
   friend class DatabaseRegistry;
-  friend class PartitionSplit;
+  friend class PartitionMove;
   class Successor;
 
   // For the engine and its registry
@@ -237,7 +249,7 @@ class Database : public std::enable_shared_from_this<Database> {
   std::size_t open_store_count() const;
   std::uint64_t last_used_ms() const;
 
-  // Physical partitions, also of a split
+  // Physical partitions, also of a split or a merge
 
   std::shared_ptr<storage::PhysicalPartition> make_partition(const storage::PartitionMapEntry& range) const;
   void attach(storage::PhysicalPartition& partition);
@@ -267,6 +279,8 @@ class Database : public std::enable_shared_from_this<Database> {
   const std::shared_ptr<Turns> turns_;
   std::atomic<bool> deleted_{false};
   std::atomic<bool> may_lack_tombstones_{false};
+  std::atomic<std::chrono::steady_clock::time_point> client_without_merges_{
+      std::chrono::steady_clock::time_point::min()};
   bool registered_ = false;  ///< used by the engine: the name is busy while the database closes
   std::atomic<std::uint32_t> revs_limit_;
   mutable std::mutex facts_mutex_;  ///< guards security_, maps_ and changes of record_

@@ -29,12 +29,14 @@ class DatabaseExtension {
   /// The database is being deleted or the server stops: ends background work, waits for it, closes files. Idempotent.
   virtual void shut_down() = 0;
 
-  /// A split adds a physical partition that is in no range yet, or removes it after a failure. It takes over documents
-  /// once partition_added() has returned. Errors: those of the disk.
+  /// A split or a merge adds a physical partition that is in no range yet, or removes it after a failure. It takes over
+  /// documents once partition_added() has returned. Errors: those of the disk.
   virtual Expected<void> partition_added(std::size_t /*partition_id*/) { return {}; }
   virtual void partition_removed(std::size_t /*partition_id*/) {}
   /// Whether the data derived from the documents is as complete in `partition_id` as in `source`.
   virtual bool is_partition_ready(std::size_t /*partition_id*/, std::size_t /*source*/) { return true; }
+  /// So many physical partitions the provisioned throughput needs; at least 1.
+  virtual std::size_t partitions_needed() { return 1; }
   /// Database::partition_map() has changed.
   virtual void partitions_changed() {}
 

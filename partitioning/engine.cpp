@@ -108,7 +108,7 @@ Engine::Engine(const config::Settings& settings, ExtensionFactory extensions, st
       indexers_(indexer_count(worker_count(settings))),
       openers_(opener_threads),
       closers_(1),
-      splits_(settings.split_source_kept_s),
+      moves_(settings.split_source_kept_s),
       compactions_(storage::CompactionQueue::Pace{
           .is_busy = [this] { return is_busy(); },
           .bytes_per_second = [this] { return this->settings().compaction_rate; },
@@ -414,7 +414,8 @@ void Engine::keep_within_limits(const std::stop_token& stop) {
     janitor_wake_.wait_for(lock, stop, janitor_interval, [this] { return janitor_wanted_.exchange(false); });
     try {
       if (!stop.stop_requested()) registry_.close_least_recently_used(settings().open_partitions_max);
-      if (!stop.stop_requested()) splits_.tend(registry_.open_databases(), settings().physical_partition_bytes_max);
+      if (!stop.stop_requested()) moves_.tend(registry_.open_databases(), settings().physical_partition_bytes_max);
+      if (!stop.stop_requested()) moves_.tend_merges(registry_.open_databases(), settings());
       if (!stop.stop_requested()) tend_compactions();
       if (!stop.stop_requested()) tend_limits();
     } catch (const std::exception& error) {
@@ -479,7 +480,7 @@ void Engine::shut_down() {
     janitor_wake_.notify_all();
     janitor_.join();
   }
-  splits_.stop();
+  moves_.stop();
   compactions_.stop();
   auto databases = registry_.close();
   for (auto& [name, database] : databases) database->shut_down();

@@ -23,7 +23,7 @@
 #include "partitioning/database.h"
 #include "partitioning/database_registry.h"
 #include "partitioning/database_updates.h"
-#include "partitioning/split_queue.h"
+#include "partitioning/move_queue.h"
 #include "partitioning/throughput/limit_watch.h"
 #include "partitioning/throughput/shared_budgets.h"
 #include "storage/automatic_compaction.h"
@@ -116,8 +116,8 @@ class Engine {
 
   storage::Catalog& catalog() { return *catalog_; }
   DatabaseUpdates& updates() { return updates_; }
-  /// Splits of physical partitions: running, waiting, and completed or failed.
-  SplitQueue& splits() { return splits_; }
+  /// Splits and merges of physical partitions: running, waiting, and completed or failed.
+  MoveQueue& moves() { return moves_; }
   /// Compactions of stores: running and waiting.
   storage::CompactionQueue& compactions() { return compactions_; }
   const storage::AutomaticCompaction& automatic_compaction() const { return automatic_compaction_; }
@@ -183,7 +183,7 @@ class Engine {
   boost::asio::thread_pool openers_;  ///< open databases; never wait for a worker
   boost::asio::thread_pool closers_;  ///< close databases; never wait for a thread that waits for a name
 
-  SplitQueue splits_;
+  MoveQueue moves_;
   storage::CompactionQueue compactions_;
   storage::AutomaticCompaction automatic_compaction_{compactions_};
   std::vector<std::weak_ptr<Database>> unconsidered_;  ///< of this round of automatic_compaction_; used by janitor_

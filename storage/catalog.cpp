@@ -6,8 +6,9 @@
 // Format (database record):
 //   database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned, 2 auto_index)
 //                      revs_limit:varint entry_count:varint (first:u64 last:u64 folder:sized)*
-//                      [version 2, 3: key_scheme:u8 definition:sized]
-//                      [version 3: for each entry ancestor_count:varint ancestor:varint*]
+//                      [version 2 to 4: key_scheme:u8 definition:sized]
+//                      [version 3, 4: for each entry ancestor_count:varint ancestor:varint*]
+//                      [version 4: created_q:varint former_count:varint (partition_id:varint first:u64 last:u64)*]
 //
 // A record is written in the lowest version that can express it, so that older programs can read it.
 #include "storage/catalog.h"
@@ -25,6 +26,7 @@ enum CatalogTree : std::size_t { databases, garbage_folders, facts_tree };
 constexpr std::uint8_t plain_row_version = 1;
 constexpr std::uint8_t defined_row_version = 2;
 constexpr std::uint8_t split_row_version = 3;
+constexpr std::uint8_t merged_row_version = 4;
 constexpr std::size_t change_bytes = 1 << 16;
 /// Disk space kept for changes that must be possible on a full disk: removing a database, and changing who may read
 /// one. A deletion copies a few pages of each tree.
@@ -42,7 +44,11 @@ std::string encode(const DatabaseRecord& record) {
   const bool defined = record.key_scheme != KeyScheme::text || !record.definition.empty();
   const bool split =
       std::ranges::any_of(record.partition_map, [](const auto& entry) { return !entry.ancestors.empty(); });
-  writer.u8(split ? split_row_version : defined ? defined_row_version : plain_row_version);
+  const bool merged = !record.former.empty();
+  writer.u8(merged    ? merged_row_version
+            : split   ? split_row_version
+            : defined ? defined_row_version
+                      : plain_row_version);
   writer.sized_bytes(record.instance_tag);
   writer.u48(static_cast<std::uint64_t>(record.created_s));
   writer.u8(static_cast<std::uint8_t>((record.partitioned ? 1 : 0) | (record.auto_index ? 2 : 0)));
@@ -54,14 +60,23 @@ std::string encode(const DatabaseRecord& record) {
     writer.u64(entry.last);
     writer.sized_bytes(entry.folder);
   }
-  if (defined || split) {
+  if (defined || split || merged) {
     writer.u8(static_cast<std::uint8_t>(record.key_scheme));
     writer.sized_bytes(record.definition);
   }
-  if (split) {
+  if (split || merged) {
     for (const PartitionMapEntry& entry : record.partition_map) {
       writer.varint(entry.ancestors.size());
       for (const std::uint32_t ancestor : entry.ancestors) writer.varint(ancestor);
+    }
+  }
+  if (merged) {
+    writer.varint(record.created_q);
+    writer.varint(record.former.size());
+    for (const FormerPartition& former : record.former) {
+      writer.varint(former.partition_id);
+      writer.u64(former.first);
+      writer.u64(former.last);
     }
   }
   return out;
@@ -72,7 +87,7 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
   DatabaseRecord record;
   record.name = name;
   const std::uint8_t version = reader.u8();
-  bool known = version == plain_row_version || version == defined_row_version || version == split_row_version;
+  bool known = version >= plain_row_version && version <= merged_row_version;
   record.instance_tag = reader.sized_bytes();
   record.created_s = static_cast<std::int64_t>(reader.u48());
   const std::uint8_t flags = reader.u8();
@@ -89,18 +104,27 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
     known = known && partition_number(entry.folder).has_value();
     record.partition_map.push_back(std::move(entry));
   }
-  if (version == defined_row_version || version == split_row_version) {
+  if (version >= defined_row_version) {
     const std::uint8_t scheme = reader.u8();
     known = known && scheme <= static_cast<std::uint8_t>(KeyScheme::multi_hash);
     record.key_scheme = static_cast<KeyScheme>(scheme);
     record.definition = reader.sized_bytes();
   }
-  if (version == split_row_version) {
+  if (version >= split_row_version) {
     for (PartitionMapEntry& entry : record.partition_map) {
       const std::uint64_t ancestors = reader.varint();
       for (std::uint64_t i = 0; reader.ok() && i < ancestors; ++i) {
         entry.ancestors.push_back(static_cast<std::uint32_t>(reader.varint()));
       }
+    }
+  }
+  if (version >= merged_row_version) {
+    record.created_q = static_cast<std::uint32_t>(reader.varint());
+    const std::uint64_t former = reader.varint();
+    for (std::uint64_t i = 0; reader.ok() && i < former; ++i) {
+      const auto partition_id = static_cast<std::uint32_t>(reader.varint());
+      const std::uint64_t first = reader.u64();
+      record.former.push_back({partition_id, first, reader.u64()});
     }
   }
   if (!known || !reader.ok() || record.partition_map.empty()) {

@@ -19,7 +19,15 @@ struct PartitionMapEntry {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   std::string folder;                         ///< see partition_folder
-  std::vector<std::uint32_t> ancestors = {};  ///< partition ids it descends from by splits, oldest first
+  std::vector<std::uint32_t> ancestors = {};  ///< partition ids it descends from by splits and merges, oldest first
+};
+
+/// A physical partition that was split or merged, and the positions that it had.
+struct FormerPartition {
+  std::uint32_t partition_id = 0;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  bool operator==(const FormerPartition&) const = default;
 };
 
 /// A physical partition's folder is `partition-<partition id>`; an id is never reused while the database exists.
@@ -48,6 +56,10 @@ struct DatabaseRecord {
   KeyScheme key_scheme = KeyScheme::text;
   bool auto_index = false;      ///< every path is indexed, without an index definition
   std::string definition = {};  ///< further data of the API that created it (Cosmos: the container); or empty
+  /// All former partitions, from the first merge on. Before it they follow from the ancestors: the positions of one are
+  /// those of all its descendants.
+  std::vector<FormerPartition> former = {};
+  std::uint32_t created_q = 0;  ///< physical partitions at the creation; 0: no merge yet, so it follows from the map
 };
 
 /// The list of databases and the server's own durable facts (security objects, admins, secrets), in a separate

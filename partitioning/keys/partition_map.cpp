@@ -8,8 +8,9 @@
 namespace octavo::partitioning {
 
 PartitionMap::PartitionMap(std::vector<storage::PartitionMapEntry> ranges,
-                           std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions)
-    : ranges_(std::move(ranges)), partitions_(std::move(partitions)) {
+                           std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions,
+                           std::vector<storage::FormerPartition> former)
+    : ranges_(std::move(ranges)), partitions_(std::move(partitions)), former_(std::move(former)) {
   partition_ids_.reserve(ranges_.size());
   last_.reserve(ranges_.size());
   for (const storage::PartitionMapEntry& range : ranges_) {
@@ -47,6 +48,11 @@ std::vector<std::size_t> PartitionMap::partition_ids_between(HashPosition first,
 const storage::PartitionMapEntry* PartitionMap::range_of(std::size_t partition_id) const {
   const auto found = std::ranges::find(partition_ids_, partition_id);
   return found == partition_ids_.end() ? nullptr : &ranges_[static_cast<std::size_t>(found - partition_ids_.begin())];
+}
+
+std::size_t PartitionMap::generation() const {
+  OCTAVO_ASSERT(!partition_ids_.empty());
+  return *std::ranges::max_element(partition_ids_) + 1;
 }
 
 }  // namespace octavo::partitioning

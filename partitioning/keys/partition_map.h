@@ -16,15 +16,16 @@ class PhysicalPartition;
 
 namespace octavo::partitioning {
 
-/// Hash range → physical partition, for one database. Immutable: a split creates a new map.
+/// Hash range → physical partition, for one database. Immutable: a split or a merge creates a new map.
 ///
 /// A physical partition is identified by its partition id, which it keeps while the database exists, even after it was
-/// split and is in no range. A stored id therefore never refers to another partition.
+/// split or merged and is in no range. A stored id therefore never refers to another partition.
 class PartitionMap {
  public:
-  /// `partitions`: by partition id; null if the partition does not exist (any more).
+  /// `partitions`: by partition id; null if the partition does not exist (any more). `former`: as in DatabaseRecord.
   explicit PartitionMap(std::vector<storage::PartitionMapEntry> ranges,
-                        std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions = {});
+                        std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions = {},
+                        std::vector<storage::FormerPartition> former = {});
   /// `count` equal ranges over the whole hash space.
   static std::vector<storage::PartitionMapEntry> even(std::uint32_t count);
 
@@ -40,6 +41,10 @@ class PartitionMap {
   std::vector<std::size_t> partition_ids_between(HashPosition first, HashPosition last) const;
   /// The range of a partition id; null: it has none (any more).
   const storage::PartitionMapEntry* range_of(std::size_t partition_id) const;
+  /// Differs from that of every earlier map of the database, also after a restart: each split and each merge makes a
+  /// partition with a higher id than all before.
+  std::size_t generation() const;
+  const std::vector<storage::FormerPartition>& former() const { return former_; }
 
   /// All partition ids are below this.
   std::size_t partition_id_end() const { return partitions_.size(); }
@@ -56,6 +61,7 @@ class PartitionMap {
   std::vector<std::size_t> partition_ids_;
   std::vector<std::uint64_t> last_;  ///< inclusive upper bounds of the ranges, ascending
   std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions_;
+  std::vector<storage::FormerPartition> former_;
 };
 
 }  // namespace octavo::partitioning

@@ -89,15 +89,20 @@ storage::CompactionQueue::Target compaction_of(partitioning::Database& database,
   return target;
 }
 
-// If the throughput exceeds what the physical partitions can have, there must be more of them.
-void grow_for_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
-  if (!database.engine().settings().enforce_throughput || !properties.throughput_owner.empty()) return;
+std::size_t partitions_needed_for(partitioning::Database& database, const DatabaseProperties& properties) {
+  if (!properties.throughput_owner.empty()) return 1;
   using partitioning::partition_throughput_max;
   const std::uint32_t needed = properties.throughput / partition_throughput_max +
                                (properties.throughput % partition_throughput_max == 0 ? 0 : 1);
-  const std::size_t wanted = std::min(needed, database.engine().settings().q_max);
+  return std::clamp<std::size_t>(needed, 1, std::max(database.engine().settings().q_max, 1U));
+}
+
+// If the throughput exceeds what the physical partitions can have, there must be more of them.
+void grow_for_throughput(partitioning::Database& database, const DatabaseProperties& properties) {
+  if (!database.engine().settings().enforce_throughput) return;
+  const std::size_t wanted = partitions_needed_for(database, properties);
   if (wanted <= database.physical_partition_count()) return;
-  if (const auto held = database.weak_from_this().lock()) database.engine().splits().grow(held, wanted);
+  if (const auto held = database.weak_from_this().lock()) database.engine().moves().grow(held, wanted);
 }
 
 IndexPolicy policy_of(const DatabaseProperties& properties) {
@@ -243,6 +248,11 @@ void DatabaseServices::partition_removed(std::size_t partition_id) {
 
 bool DatabaseServices::is_partition_ready(std::size_t partition_id, std::size_t source) {
   return indexes_.is_partition_ready(partition_id, source);
+}
+
+std::size_t DatabaseServices::partitions_needed() {
+  const auto properties = read_properties(database_, read_definition_);
+  return properties ? partitions_needed_for(database_, *properties) : 1;
 }
 
 void DatabaseServices::partitions_changed() {

@@ -70,6 +70,7 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   Expected<void> partition_added(std::size_t partition_id) override;
   void partition_removed(std::size_t partition_id) override;
   bool is_partition_ready(std::size_t partition_id, std::size_t source) override;
+  std::size_t partitions_needed() override;
   void partitions_changed() override;
   void shut_down() override;
   std::size_t open_store_count() const override;

@@ -278,7 +278,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
     limit_functions(now);
   });
   runtime_settings.observe(DatabaseSettings(engine));
-  engine.splits().start();
+  engine.moves().start();
   query::project::Projections::resume(engine);
   auto authenticator = api::couch::Authenticator::create(settings, engine);
   if (!authenticator) return refuse(authenticator.error());

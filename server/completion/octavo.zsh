@@ -77,7 +77,9 @@ _octavo() {
             '*--database-document-bytes-max[Largest document, attachments aside; beyond\: 413 (8MiB)]:value:' \
             '*--database-logical-partition-bytes-max[Largest logical partition; beyond\: 403 (20GiB)]:value:' \
             '*--database-physical-partition-bytes-max[A physical partition that has become larger is split in two, online (50GiB)]:value:' \
-            '*--database-split-source-kept[How long the files of a physical partition stay after it was split in two (1m)]:value:' \
+            '*--database-split-source-kept[How long the files of a physical partition stay after it was split or merged (1m)]:value:' \
+            '--database-merge[Merge neighbouring physical partitions that stay small (true)]' \
+            '*--database-merge-after[For how long two physical partitions must have been small before they are merged (1d)]:value:' \
             '*--database-revs-limit[Revisions remembered per document in a new database (1000)]:value:' \
             '*--database-replaced-kept[How long replaced revisions can be read by `?rev=`, unless a compaction comes first; 0\: they are not kept (24h)]:value:' \
             '*--database-replaced-share-max[Percent of the bytes of a partition'\''s documents that replaced revisions may take; 1 MiB is always kept (20)]:value:' \

@@ -1,4 +1,4 @@
-// A physical partition's part in a split: it takes over content from another one, or hands its own over to two others.
+// A physical partition's part in a split or a merge: it takes over content from others, or hands its own over.
 #include <algorithm>
 #include <filesystem>
 #include <utility>

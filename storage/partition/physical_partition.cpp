@@ -72,7 +72,7 @@ Expected<Snapshot> PhysicalPartition::snapshot() const {
 }
 
 std::unexpected<Error> PhysicalPartition::was_split() {
-  return fail(ErrorCode::partition_split, "The physical partition was split; send the request again.");
+  return fail(ErrorCode::partition_split, "The physical partition was split or merged; send the request again.");
 }
 
 void PhysicalPartition::set_time_to_live(std::shared_ptr<const TimeToLive> rule) {

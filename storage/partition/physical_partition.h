@@ -136,7 +136,7 @@ class PhysicalPartition : public WriteSource, public std::enable_shared_from_thi
   /// run again when the map is full, so it must have no effects outside the transaction.
   void run_index_task(IndexTask task, std::move_only_function<void(Expected<void>)> done);
 
-  // --- a split: two other partitions take over the content (partitioning/partition_split.h) ---
+  // --- a split or a merge: other partitions take over the content (partitioning/partition_move.h) ---
 
   /// Takes over documents of another partition, in a transaction of its own. After an error none of them is stored.
   void adopt(PartitionCopy copy, std::move_only_function<void(Expected<void>)> done);

@@ -40,7 +40,7 @@ class EngineFixture {
     auto opened = partitioning::Engine::open(settings_, extensions_);
     if (!opened) throw std::runtime_error(opened.error().reason);
     engine_ = std::move(*opened);
-    engine_->splits().start();
+    engine_->moves().start();
   }
   void stop() { engine_.reset(); }
 

@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "api/cosmos/call/capabilities.h"
 #include "api/models/errors.h"
 #include "api/models/item_key.h"
 #include "base/encoding.h"
+#include "partitioning/keys/range_parts.h"
 #include "partitioning/keys/typed_key.h"
 
 namespace octavo::api::cosmos {
@@ -20,6 +22,17 @@ Expected<std::string> effective_key(std::string_view header, std::string_view na
     return fail(ErrorCode::bad_request, std::string(name) + " must be an effective partition key in hexadecimal.");
   }
   return std::move(*bytes);
+}
+
+// For a client that knows no merges.
+Expected<void> refuse_merged(partitioning::Database& database, std::size_t partition_id) {
+  database.note_client_without_merges();
+  if (!partitioning::was_merged(database.partition_map(), partition_id)) return {};
+  return fail(ErrorCode::bad_request,
+              fmt::format("Partition key range {} came from a merge, and this client would read a part of it twice: it "
+                          "does not say in x-ms-cosmos-sdk-supportedcapabilities that it knows merges. Use a newer "
+                          "version of its library.",
+                          partition_id));
 }
 
 }  // namespace
@@ -38,7 +51,7 @@ Expected<std::size_t> parse_range_id(std::string_view text, const partitioning::
   return index;
 }
 
-Expected<FeedScope> FeedScope::parse(const Request& request, const partitioning::Database& database,
+Expected<FeedScope> FeedScope::parse(const Request& request, partitioning::Database& database,
                                      const ContainerDefinition& container) {
   FeedScope scope;
   if (const auto header = request.header("x-ms-documentdb-partitionkey"); header && !header->empty()) {
@@ -51,6 +64,7 @@ Expected<FeedScope> FeedScope::parse(const Request& request, const partitioning:
   }
   if (const auto header = request.header("x-ms-documentdb-partitionkeyrangeid"); header && !header->empty()) {
     OCTAVO_TRY(scope.physical, parse_range_id(*header, database));
+    if (!knows_merges(request)) OCTAVO_TRY_VOID(refuse_merged(database, *scope.physical));
   }
   if (const auto header = request.header("x-ms-start-epk")) {
     OCTAVO_TRY(scope.effective_min, effective_key(*header, "x-ms-start-epk"));
@@ -83,9 +97,16 @@ std::vector<std::size_t> FeedScope::partition_ids(const partitioning::Database& 
     return {database.locate_partition_key(map, key)};
   }
   if (!is_bounded()) return map.partition_ids();
-  const auto last = effective_max.empty() ? partitioning::hash_space_end - 1
-                                          : partitioning::position_of_bound(effective_max, container.key_scheme);
-  return map.partition_ids_between(partitioning::position_of_bound(effective_min, container.key_scheme), last);
+  return map.partition_ids_between(partitioning::position_of_bound(effective_min, container.key_scheme),
+                                   last_position(container));
+}
+
+partitioning::HashPosition FeedScope::last_position(const ContainerDefinition& container) const {
+  if (effective_max.empty()) return partitioning::hash_space_end - 1;
+  const auto bound = partitioning::position_of_bound(effective_max, container.key_scheme);
+  // A bound of a physical partition is the beginning of a position. Others may lie inside of one.
+  const bool is_exact = partitioning::effective_bound(bound, container.key_scheme) == effective_max;
+  return is_exact && bound > 0 ? bound - 1 : bound;
 }
 
 Expected<std::vector<std::size_t>> FeedScope::current_partition_ids(const partitioning::Database& database,

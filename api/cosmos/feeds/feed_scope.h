@@ -32,14 +32,17 @@ struct FeedScope {
   /// The same for a map that was taken earlier.
   std::vector<std::size_t> partition_ids(const partitioning::Database& database, const partitioning::PartitionMap& map,
                                          const ContainerDefinition& container) const;
-  /// The same for feeds, because the feed of a split partition gets no more changes: a partition key is looked up in
-  /// the current map, even if the request names a range too. Errors: partition_split if only a range is named and it
-  /// was split.
+  /// No document of a later position is in it.
+  partitioning::HashPosition last_position(const ContainerDefinition& container) const;
+  /// The same for feeds, because the feed of a split or merged partition gets no more changes: a partition key is
+  /// looked up in the current map, even if the request names a range too. Errors: partition_split if only a range is
+  /// named and it was split or merged.
   Expected<std::vector<std::size_t>> current_partition_ids(const partitioning::Database& database,
                                                            const ContainerDefinition& container) const;
 
-  /// Reads the headers. Errors: bad_request; partition_split if the range does not exist.
-  static Expected<FeedScope> parse(const Request& request, const partitioning::Database& database,
+  /// Reads the headers. Errors: bad_request, also for clients that name a merged range but do not know merges;
+  /// partition_split if the range does not exist.
+  static Expected<FeedScope> parse(const Request& request, partitioning::Database& database,
                                    const ContainerDefinition& container);
 };
 

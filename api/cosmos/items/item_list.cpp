@@ -70,7 +70,8 @@ class ItemPage {
 };
 
 /// Items in the order of physical partition and id. Continuation: "<partition id> <document id>" of the last item. A
-/// partition that was split since is read as its successors, merged by id, so its continuations stay valid.
+/// partition that was split since is read as its successors, merged by id; one that was merged since is read as the
+/// part of the new one that it was. So its continuations stay valid.
 class ListPage final : public ItemPage {
  public:
   ListPage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, const std::optional<std::string>& after)
@@ -78,7 +79,7 @@ class ListPage final : public ItemPage {
     start_ = !scope_.partition_key.empty() ? scope_.partition_key + ':' : scope_.key_prefix;
     const auto partition_ids = scope_.partition_ids(*opened.database, map_, *opened.definition);
     partition_id_ = partition_ids.front();
-    last_partition_id_ = partition_ids.back();
+    last_ = std::min(map_.range_of(partition_ids.back())->last, scope_.last_position(*opened.definition));
     if (!after) return;
     const char* end = after->data() + after->size();
     const auto [text, error] = std::from_chars(after->data(), end, partition_id_);
@@ -93,15 +94,16 @@ class ListPage final : public ItemPage {
   Expected<bool> run(ScanBudget budget) override {
     for (std::size_t rows = 0;;) {
       const auto parts = partitioning::parts_of(map_, partition_id_);
-      if (parts.empty())
+      if (parts.partition_ids.empty())
         return fail(ErrorCode::bad_request, "It does not belong to this container.", word::continuation);
       if (read_ != partition_id_) ranges_ = (read_ ? ranges_ : 0) + 1;
       read_ = partition_id_;
       OCTAVO_TRY(const Walk walk, run_parts(budget, parts, rows));
       if (walk != Walk::ended) return walk == Walk::page_full;
       last_id_.reset();
-      const auto next = std::ranges::find(map_.partition_ids(), parts.back()) + 1;
-      complete_ = parts.back() == last_partition_id_ || next == map_.partition_ids().end();
+      const auto next =
+          parts.range.last < last_ ? partitioning::partition_beginning_at(map_, parts.range.last + 1) : std::nullopt;
+      complete_ = !next;
       if (complete_) return true;
       partition_id_ = *next;
     }
@@ -115,10 +117,10 @@ class ListPage final : public ItemPage {
   };
 
   enum class Walk : std::uint8_t { ended, page_full, slice_over };
-  Expected<Walk> run_parts(ScanBudget budget, const std::vector<std::size_t>& partition_ids, std::size_t& rows) {
+  Expected<Walk> run_parts(ScanBudget budget, const partitioning::RangeParts& range, std::size_t& rows) {
     std::vector<Part> parts;
-    parts.reserve(partition_ids.size());
-    for (const std::size_t partition_id : partition_ids) {
+    parts.reserve(range.partition_ids.size());
+    for (const std::size_t partition_id : range.partition_ids) {
       OCTAVO_TRY(auto snapshot, opened_.database->snapshot(partition_id));
       parts.push_back({std::move(snapshot), std::nullopt, std::nullopt});
     }
@@ -137,7 +139,8 @@ class ListPage final : public ItemPage {
       if (!start_.empty() && !document.id.starts_with(start_)) return Walk::ended;
       // A full page reads one more item, to learn whether it is the last page.
       const bool shown = !document.deleted && opened_.definition->shape->is_row(document) &&
-                         scope_.holds(document.id, *opened_.definition);
+                         scope_.holds(document.id, *opened_.definition) &&
+                         (!range.hold_more || is_in(range.range, document.id));
       if (shown && is_full()) return Walk::page_full;
       ++rows;
       ++keys_;
@@ -148,11 +151,17 @@ class ListPage final : public ItemPage {
     }
   }
 
+  bool is_in(const partitioning::HashRange& range, std::string_view id) const {
+    const auto& database = *opened_.database;
+    const auto position = partitioning::hash_position(id, database.partitioned(), database.key_scheme());
+    return position >= range.first && position <= range.last;
+  }
+
   const partitioning::PartitionMap& map_;  // the same for the whole page
   std::size_t partition_id_ = 0;
-  std::size_t last_partition_id_ = 0;
-  std::optional<std::size_t> read_;  // id of the partition read last
-  std::string start_;                // ids before it are outside the scope
+  partitioning::HashPosition last_ = 0;  // of the scope
+  std::optional<std::size_t> read_;      // id of the partition read last
+  std::string start_;                    // ids before it are outside the scope
   std::optional<std::string> last_id_;
   bool complete_ = false;
 };
@@ -182,7 +191,7 @@ class ChangePage final : public ItemPage {
       position_ = row.sequence;
       return rows < budget.rows_max && !budget.is_over_after(rows);
     };
-    // Read after the watermark, in every slice: a partition may be split between slices.
+    // Read after the watermark, in every slice: a partition may be split or merged between slices.
     OCTAVO_TRY(const auto partition_ids, scope_.current_partition_ids(*opened_.database, *opened_.definition));
     if (partition_ids.size() > 1) return run_merged(budget, take, watermark);
     OCTAVO_TRY(const auto snapshot, opened_.database->snapshot(partition_ids.front()));

@@ -89,7 +89,6 @@ sql::SqlScope scope_of(const FeedScope& feed, const partitioning::Database& data
                             ? partitioning::hash_space_end
                             : partitioning::position_of_bound(feed.effective_max, container.key_scheme)};
     if (scope.hash_range->first == scope.hash_range->second) ++scope.hash_range->second;
-    scope.physical_partition.reset();
   }
   if (scope.physical_partition && database.physical_partition_count() == 1) scope.physical_partition.reset();
   return scope;

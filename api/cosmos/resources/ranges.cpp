@@ -1,6 +1,7 @@
 // /dbs/{db}/colls/{coll}/pkranges: the physical partitions, for clients that send requests to each of them.
 #include <fmt/format.h>
 
+#include "api/cosmos/call/capabilities.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/resource_handlers.h"
 #include "api/models/container_definition.h"
@@ -31,8 +32,8 @@ Handled serve_ranges(Call& call) {
   const auto& map = opened.database->partition_map();
   const auto& ranges = map.ranges();
 
-  // A range never changes under its id, and a split adds ranges: so their number is the ETag.
-  const std::string etag = fmt::format("\"{}\"", ranges.size());
+  if (!knows_merges(call.request)) opened.database->note_client_without_merges();
+  const std::string etag = fmt::format("\"{}\"", map.generation());
   if (const auto known = call.request.header("If-None-Match"); known && *known == etag) {
     Reply reply;
     reply.status = 304;

@@ -185,12 +185,14 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
   if (!partition_id) return walk().run(slice(rows_left), *this);
   while (true) {
     const auto& map = database_->partition_map();
-    walk().parts = partitioning::parts_of(map, *partition_id);
-    if (walk().parts.empty()) return fail(ErrorCode::bad_request, std::string(foreign_continuation_reason));
+    auto parts = partitioning::parts_of(map, *partition_id);
+    if (parts.partition_ids.empty()) return fail(ErrorCode::bad_request, std::string(foreign_continuation_reason));
+    walk().parts = std::move(parts.partition_ids);
+    narrow_turn(parts);
     if (partitions_.count()) ++statistics_.ranges_read;
     auto state = walk().run(slice(rows_left), *this);
     if (!state || *state == ScanState::more) return state;
-    if (finished_ || !partitions_.next(map, walk().parts.back(), scope_)) return ScanState::done;
+    if (finished_ || !partitions_.next(map, parts.range.last, scope_)) return ScanState::done;
     walks_.begin_again(statistics_);
     if (page_.looks_ahead()) {  // looking into the next partition would cost as much as beginning it
       finished_ = true;
@@ -200,10 +202,25 @@ Expected<ScanState> SqlExecution::Implementation::scan(std::size_t& rows_left) {
   }
 }
 
+// A physical partition that was merged is read as the part of the new one that it was: the rest is read in its own
+// turn.
+void SqlExecution::Implementation::narrow_turn(const partitioning::RangeParts& parts) {
+  turn_scope_.reset();
+  if (!parts.hold_more) return;
+  turn_scope_ = scope_;
+  auto first = parts.range.first;
+  auto end = parts.range.last + 1;
+  if (scope_.hash_range) {
+    first = std::max(first, scope_.hash_range->first);
+    end = std::max(first, std::min(end, scope_.hash_range->second));
+  }
+  turn_scope_->hash_range = {first, end};
+}
+
 PlanWalk::Slice SqlExecution::Implementation::slice(std::size_t& rows_left) {
   return {.database = *database_,
           .plan = plan(),
-          .scope = scope_,
+          .scope = turn_scope_ ? *turn_scope_ : scope_,
           .rows_left = rows_left,
           .until = until_,
           .keys_examined = statistics_.keys_examined,

@@ -110,13 +110,13 @@ TEST_CASE("compactions beside a split and beside writes lose no document") {
   auto& engine = fixture.engine();
   const auto count = listing_of(*database).size();
   REQUIRE(database->compact());
-  const auto number = engine.splits().add(database, 0);
+  const auto number = engine.moves().add(database, 0);
   REQUIRE(number);
   int written = 0;
   const auto is_over = [&] {
     EngineFixture::put(*database, "key3:written" + std::to_string(written++), "{}");
     static_cast<void>(database->compact());
-    return engine.splits().job(*number)->state == SplitQueue::State::completed;
+    return engine.moves().job(*number)->state == MoveQueue::State::completed;
   };
   CHECK(happens_soon(is_over));
   REQUIRE(database->compact());

@@ -11,7 +11,7 @@
 #include <catch2/catch.hpp>
 
 #include "partitioning/optimistic_transaction.h"
-#include "partitioning/partition_split.h"
+#include "partitioning/partition_move.h"
 #include "support/engine_fixture.h"
 #include "support/patience.h"
 
@@ -40,7 +40,7 @@ std::vector<DocumentTarget> targets_of(const Database& database, const std::vect
 }
 
 void split_partition(const std::shared_ptr<Database>& database, std::size_t partition_id) {
-  REQUIRE(PartitionSplit(database, partition_id, [] { return false; }).run());
+  REQUIRE(PartitionMove(database, {partition_id}, [] { return false; }).run());
 }
 
 storage::DocumentWrite write_of(std::string id, std::string body) {

@@ -10,7 +10,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/partition_split.h"
+#include "partitioning/partition_move.h"
 #include "support/engine_fixture.h"
 #include "support/fault_plan.h"
 #include "support/patience.h"
@@ -47,12 +47,12 @@ TEST_CASE("a split that is stopped while the catalog fails lets writes resume wh
 
   std::atomic<bool> is_stopped = false;
   std::atomic<bool> server_ends = false;
-  PartitionSplit split(database, 0, [&] { return is_stopped.load(); }, [&] { return server_ends.load(); });
+  PartitionMove split(database, {0}, [&] { return is_stopped.load(); }, [&] { return server_ends.load(); });
   faults.plan({.code = EIO, .calls = {Call::commit, Call::begin_read}, .lasting = true, .folder_part = "data/catalog"});
   auto result = std::async(std::launch::async, [&] { return split.run(); });
   // The commit, and looking whether it took place all the same.
   const auto until = std::chrono::steady_clock::now() + octavo::tests::patiently(std::chrono::seconds{30});
-  const auto waits = [&] { return split.stage() == SplitStage::switching && faults.fired() >= 2; };
+  const auto waits = [&] { return split.stage() == MoveStage::switching && faults.fired() >= 2; };
   while (!waits() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(std::chrono::milliseconds{5});
   }
@@ -79,7 +79,7 @@ TEST_CASE("a split that cannot remove what an earlier one left over fails and ch
   std::filesystem::path depths = database->folder() / "partition-1";
   for (int i = 0; i < 200; ++i) depths /= "d";
   std::filesystem::create_directories(depths);
-  const auto split = [&] { return PartitionSplit(database, 0, [] { return false; }).run(); };
+  const auto split = [&] { return PartitionMove(database, {0}, [] { return false; }).run(); };
 
   // Each level of a folder that is being removed needs a descriptor.
   rlimit before{};

@@ -1,6 +1,4 @@
 // One physical partition becomes two while the database is in use.
-#include "partitioning/partition_split.h"
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -13,18 +11,21 @@
 #include <catch2/catch.hpp>
 
 #include "partitioning/keys/partition_key.h"
+#include "partitioning/move_queue.h"
+#include "partitioning/partition_move.h"
 #include "partitioning/scan.h"
-#include "partitioning/split_queue.h"
 #include "storage/document/document_record.h"
 #include "storage/partition/partition_check.h"
 #include "support/dropped_tombstones.h"
 #include "support/engine_fixture.h"
 #include "support/eventually.h"
 #include "support/patience.h"
+#include "unit/partitioning/database_content.h"
 
 namespace octavo::partitioning {
 namespace {
 
+using namespace octavo::tests::content;
 using octavo::tests::EngineFixture;
 using octavo::tests::run_task;
 
@@ -32,83 +33,8 @@ bool eventually(const std::function<bool()>& holds) {
   return octavo::tests::eventually(holds, octavo::tests::patiently(std::chrono::seconds{30}));
 }
 
-struct Row {
-  storage::Sequence sequence;
-  std::string revision;
-  bool deleted;
-  std::string body;
-  bool operator==(const Row&) const = default;
-};
-
-std::string text_of(const storage::Revision& revision) {
-  std::string text;
-  revision.append_to(text);
-  return text;
-}
-
-/// Everything that readers can see of the documents. A listing has the live ones; the feed names those that are
-/// deleted.
-std::map<std::string, Row> documents_of(Database& database) {
-  std::map<std::string, Row> rows;
-  const auto add = [&](const storage::DocumentView& document) {
-    rows[std::string(document.id)] = {document.sequence, text_of(document.revision), document.deleted,
-                                      std::string(document.body)};
-    return Visit::next;
-  };
-  DocumentScan scan(database, {});
-  for (ScanState state = ScanState::more; state == ScanState::more;) {
-    state = scan.run(ScanBudget{}, [&](const auto& document, const auto&) { return add(document); }).value();
-  }
-  FeedScan changes(database, {});
-  for (ScanState state = ScanState::more; state == ScanState::more;) {
-    state = changes
-                .run(ScanBudget{},
-                     [&](const storage::FeedRow& row, const storage::Snapshot& snapshot) {
-                       return row.deleted ? add(snapshot.find(row.id).value().value()) : Visit::next;
-                     })
-                .value();
-  }
-  return rows;
-}
-
-std::vector<std::string> feed_of(Database& database) {
-  std::vector<std::string> ids;
-  FeedScan scan(database, {});
-  ScanState state = ScanState::more;
-  while (state == ScanState::more) {
-    state = scan.run(ScanBudget{},
-                     [&](const storage::FeedRow& row, const storage::Snapshot&) {
-                       ids.emplace_back(row.id);
-                       return Visit::next;
-                     })
-                .value();
-  }
-  return ids;
-}
-
 Expected<void> split(const std::shared_ptr<Database>& database, std::size_t partition_id) {
-  return PartitionSplit(database, partition_id, [] { return false; }).run();
-}
-
-void check_sound(Database& database) {
-  for (const std::size_t partition_id : database.partition_ids()) {
-    const auto report = storage::check_partition(database.physical_partition(partition_id), database.partitioned());
-    REQUIRE(report.has_value());
-    for (const auto& problem : report->problems) FAIL_CHECK(problem);
-  }
-}
-
-std::string key_of(int number) {
-  return "key" + std::to_string(number % 40) + ":" + std::to_string(number);
-}
-
-void remove(Database& database, int number) {
-  const auto found = database.snapshot_for_document(key_of(number)).value().find(key_of(number)).value();
-  EngineFixture::put(database, key_of(number), "{}", found->revision, true);
-}
-
-void fill(Database& database, int count) {
-  for (int i = 0; i < count; ++i) EngineFixture::put(database, key_of(i), R"({"n":)" + std::to_string(i) + "}");
+  return PartitionMove(database, {partition_id}, [] { return false; }).run();
 }
 
 }  // namespace
@@ -211,13 +137,13 @@ TEST_CASE("tombstones that are dropped after a split has copied them are not in 
   fill(*database, 600);  // more than may be left when writes are held back, so that the split looks again
   for (int i = 0; i < 50; ++i) remove(*database, i);
   std::size_t dropped = 0;
-  const PartitionSplit* running = nullptr;
+  const PartitionMove* running = nullptr;
   const auto drop_once_copied = [&] {
     const bool all_copied = running->expected() > 0 && running->copied() == running->expected();
     if (dropped == 0 && all_copied) dropped = octavo::tests::drop_tombstones(*database);
     return false;
   };
-  PartitionSplit subject(database, 0, drop_once_copied);
+  PartitionMove subject(database, {0}, drop_once_copied);
   running = &subject;
 
   REQUIRE(subject.run().has_value());
@@ -411,7 +337,7 @@ TEST_CASE("a split that is stopped leaves everything as it was") {
   const auto database = fixture.create("shop", {.partitioned = true});
   fill(*database, 100);
   const auto before = documents_of(*database);
-  const auto stopped = PartitionSplit(database, 0, [] { return true; }).run();
+  const auto stopped = PartitionMove(database, {0}, [] { return true; }).run();
   REQUIRE_FALSE(stopped.has_value());
   CHECK(database->partition_ids() == std::vector<std::size_t>{0});
   CHECK(documents_of(*database) == before);
@@ -426,11 +352,11 @@ TEST_CASE("a physical partition that was split is readable until its files go") 
   EngineFixture fixture({}, settings);
   const auto database = fixture.create("shop", {.partitioned = true});
   fill(*database, 100);
-  auto& splits = fixture.engine().splits();
+  auto& splits = fixture.engine().moves();
   const auto number = splits.add(database, 0);
   REQUIRE(number.has_value());
   CHECK_FALSE(splits.add(database, 5).has_value());
-  REQUIRE(eventually([&] { return splits.job(*number)->state == SplitQueue::State::completed; }));
+  REQUIRE(eventually([&] { return splits.job(*number)->state == MoveQueue::State::completed; }));
   CHECK(splits.job(*number)->targets.size() == 2);
   CHECK(eventually([&] {
     const auto snapshot = database->snapshot(0);
@@ -455,9 +381,9 @@ TEST_CASE("a logical partition that fills its physical one alone is left there")
   EngineFixture fixture;
   const auto database = fixture.create("shop", {.partitioned = true});
   for (int i = 0; i < 50; ++i) EngineFixture::put(*database, "one:" + std::to_string(i), "{}");
-  CHECK(PartitionSplit::balanced_cut(*database, 0).value() == std::nullopt);
+  CHECK(PartitionMove::balanced_cut(*database, 0).value() == std::nullopt);
   EngineFixture::put(*database, "two:1", "{}");
-  const auto cut = PartitionSplit::balanced_cut(*database, 0).value();
+  const auto cut = PartitionMove::balanced_cut(*database, 0).value();
   REQUIRE(cut.has_value());
   REQUIRE(split(database, 0).has_value());
   CHECK(database->locate_partition_key("one") != database->locate_partition_key("two"));
@@ -485,7 +411,7 @@ TEST_CASE("statistics with sizes that overflow still divide the logical partitio
     }
     return {};
   }));
-  const auto cut = PartitionSplit::balanced_cut(*database, 0).value();
+  const auto cut = PartitionMove::balanced_cut(*database, 0).value();
   REQUIRE(cut.has_value());
   const auto [low, high] = std::minmax({hash_position_of_key(keys[0]), hash_position_of_key(keys[1])});
   CHECK(low < *cut);
@@ -496,7 +422,7 @@ TEST_CASE("a database grows to as many physical partitions as its throughput nee
   EngineFixture fixture;
   const auto database = fixture.create("shop", {.partitioned = true});
   fill(*database, 50);
-  fixture.engine().splits().grow(database, 5);
+  fixture.engine().moves().grow(database, 5);
   CHECK(eventually([&] { return database->physical_partition_count() == 5; }));
   CHECK(documents_of(*database).size() == 50);
 }

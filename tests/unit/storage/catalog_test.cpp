@@ -109,6 +109,24 @@ TEST_CASE("a record keeps what its partitions were split off from") {
   CHECK(found->partition_map[2].ancestors.empty());
 }
 
+TEST_CASE("a record of a database with merged partitions keeps the former ones") {
+  TemporaryFolder folder;
+  DatabaseRecord record{"shop", "abc123", 0, true, 1000, {}};
+  record.definition = "{}";
+  record.partition_map = {{0, 9, "partition-3", {0, 1}}, {10, 99, "partition-2"}};
+  record.former = {{0, 0, 4}, {1, 5, 9}};
+  record.created_q = 3;
+  Catalog catalog(folder.path() / "catalog", config::Durability::ephemeral);
+  REQUIRE(catalog.open());
+  REQUIRE(catalog.add(record));
+  const auto found = *catalog.find("shop");
+  REQUIRE(found);
+  CHECK(found->partition_map[0].ancestors == std::vector<std::uint32_t>{0, 1});
+  CHECK(found->definition == "{}");
+  CHECK(found->former == record.former);
+  CHECK(found->created_q == 3);
+}
+
 TEST_CASE("a record keeps all of its ranges and ancestors, however many") {
   constexpr std::uint32_t range_count = 65'537;
   TemporaryFolder folder;

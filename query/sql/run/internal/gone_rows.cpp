@@ -1,7 +1,6 @@
 #include "query/sql/run/internal/gone_rows.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "partitioning/keys/range_parts.h"
 #include "query/sql/run/internal/entry_keys.h"
@@ -95,14 +94,13 @@ std::optional<GoneRows::Part> GoneRows::part_by_side(const storage::DocumentView
 bool GoneRows::find_range() {
   if (range_) return true;
   // The documents of a source are in no partition: such a continuation is forged.
-  const auto parts = database_ != nullptr ? partitioning::parts_of(database_->partition_map(), *index_.partition_id)
-                                          : std::vector<std::size_t>();
-  if (parts.empty()) {
+  const auto range =
+      database_ != nullptr ? partitioning::range_ever(database_->partition_map(), *index_.partition_id) : std::nullopt;
+  if (!range) {
     evaluation_.fail({ErrorCode::bad_request, std::string(foreign_continuation_reason), {}});
     return false;
   }
-  const auto& map = database_->partition_map();
-  range_.emplace(map.range_of(parts.front())->first, map.range_of(parts.back())->last);
+  range_.emplace(range->first, range->last);
   return true;
 }
 

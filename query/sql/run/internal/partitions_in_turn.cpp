@@ -1,7 +1,7 @@
 #include "query/sql/run/internal/partitions_in_turn.h"
 
-#include <algorithm>
-
+#include "base/assert.h"
+#include "partitioning/keys/range_parts.h"
 #include "query/sql/run/query_charge.h"
 
 namespace octavo::query::sql {
@@ -17,12 +17,13 @@ PartitionsInTurn::PartitionsInTurn(const partitioning::Database& database, const
   if (!partition_ids.empty()) current_ = partition_ids.front();
 }
 
-bool PartitionsInTurn::next(const partitioning::PartitionMap& map, std::size_t last, const SqlScope& scope) {
-  const auto next = std::ranges::find(map.partition_ids(), last) + 1;
-  if (next == map.partition_ids().end()) return false;
-  if (scope.hash_range && map.range_of(*next)->first >= scope.hash_range->second) return false;
-  current_ = *next;
-  return true;
+bool PartitionsInTurn::next(const partitioning::PartitionMap& map, partitioning::HashPosition last,
+                            const SqlScope& scope) {
+  const partitioning::HashPosition first = last + 1;
+  if (first == partitioning::hash_space_end || (scope.hash_range && first >= scope.hash_range->second)) return false;
+  current_ = partitioning::partition_beginning_at(map, first);
+  OCTAVO_ASSERT(current_.has_value());
+  return current_.has_value();
 }
 
 }  // namespace octavo::query::sql

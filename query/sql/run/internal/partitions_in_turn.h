@@ -20,12 +20,13 @@ class PartitionsInTurn {
   /// Reads all of the scope at once.
   PartitionsInTurn() = default;
 
-  /// The one that is read. It may have been split since the previous page. nullopt: all are read at once.
+  /// The one that is read. It may have been split or merged since the previous page. nullopt: all are read at once.
   const std::optional<std::size_t>& current() const { return current_; }
   /// Whether the current one is read for the first time in this run: true once for each.
   bool count() { return std::exchange(counted_, current_) != current_; }
-  /// Continues behind `last`, the last part of the current one. False: there is no other in the scope.
-  bool next(const partitioning::PartitionMap& map, std::size_t last, const SqlScope& scope);
+  /// Continues behind `last`, the last position of the current one: perhaps with a former partition, if it was merged.
+  /// False: there is no other in the scope.
+  bool next(const partitioning::PartitionMap& map, partitioning::HashPosition last, const SqlScope& scope);
 
  private:
   std::optional<std::size_t> current_;

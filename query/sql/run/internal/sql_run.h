@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "partitioning/keys/range_parts.h"
 #include "query/index/index_entry.h"
 #include "query/json/parsed_document.h"
 #include "query/json/result_text.h"
@@ -89,6 +90,7 @@ class SqlExecution::Implementation {
   }
 
   Expected<ScanState> scan(std::size_t& rows_left);
+  void narrow_turn(const partitioning::RangeParts& parts);
   PlanWalk::Slice slice(std::size_t& rows_left);
   Expected<ScanState> run_source(std::size_t& rows_left);
   Expected<bool> is_of_branch(const storage::DocumentView& document);
@@ -132,6 +134,7 @@ class SqlExecution::Implementation {
   std::shared_ptr<const PreparedSql> prepared_;
   SqlOptions options_;
   SqlScope scope_;
+  std::optional<SqlScope> turn_scope_;  ///< of the partition that is read now, if it is part of a larger one
   SqlStatistics statistics_;
   Mode mode_ = Mode::streaming;
 

@@ -8,7 +8,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/partition_split.h"
+#include "partitioning/partition_move.h"
 #include "query/database/database_services.h"
 #include "storage/partition/partition_check.h"
 #include "support/engine_fixture.h"
@@ -128,7 +128,7 @@ TEST_CASE("the parts of a partition that was split know when their documents exp
                        i % 2 == 0 ? R"({"ttl":1000})" : "{}");
   }
   const std::function<bool()> never = [] { return false; };
-  REQUIRE(partitioning::PartitionSplit(database, 0, never).run().has_value());
+  REQUIRE(partitioning::PartitionMove(database, {0}, never).run().has_value());
   REQUIRE(database->partition_ids().size() == 2);
   CHECK(knows_all_ends(*database));
   check_rows(*database, -1);

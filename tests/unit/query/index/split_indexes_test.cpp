@@ -1,12 +1,13 @@
-// Local indexes of a physical partition that is split.
+// Local indexes of physical partitions that are split and merged.
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/partition_split.h"
+#include "partitioning/partition_move.h"
 #include "query/database/database_services.h"
 #include "query/database/index_check.h"
 #include "support/engine_fixture.h"
@@ -33,20 +34,20 @@ void check_index_rows(partitioning::Database& database) {
   for (const auto& problem : report.problems) FAIL_CHECK(problem);
 }
 
-/// The results of a query, in the middle of which a physical partition is split.
+/// The results of a query, in the middle of which a physical partition is split, or two are merged.
 template <class Execution>
-std::string results_across_split(Execution&& execution, const std::shared_ptr<partitioning::Database>& database,
-                                 std::size_t partition_id) {
+std::string results_across_move(Execution&& execution, const std::shared_ptr<partitioning::Database>& database,
+                                std::vector<std::size_t> partition_ids) {
   std::string results;
-  bool split = false;
+  bool moved = false;
   while (true) {
     const auto state = execution.run({20});
     if (!state) return state.error().reason;
     results += execution.output();
     execution.output().clear();
-    if (*state == partitioning::ScanState::done) return split ? results : "it was not split";
-    if (!std::exchange(split, true)) {
-      const auto done = partitioning::PartitionSplit(database, partition_id, [] { return false; }).run();
+    if (*state == partitioning::ScanState::done) return moved ? results : "nothing was moved";
+    if (!std::exchange(moved, true)) {
+      const auto done = partitioning::PartitionMove(database, partition_ids, [] { return false; }).run();
       if (!done) return done.error().reason;
     }
   }
@@ -86,13 +87,13 @@ TEST_CASE("local and automatic indexes are there after a split, and sound") {
   REQUIRE(becomes_true(is_built));
   const std::function<bool()> never = [] { return false; };
 
-  REQUIRE(partitioning::PartitionSplit(database, 0, never).run().has_value());
+  REQUIRE(partitioning::PartitionMove(database, {0}, never).run().has_value());
   CHECK(is_built());
   check_index_rows(*database);
 
   // An index that is defined just now has to be built on the new ones, too.
   EngineFixture::put(*database, "_design/by-m", std::string(index_of_n));
-  REQUIRE(partitioning::PartitionSplit(database, 1, never).run().has_value());
+  REQUIRE(partitioning::PartitionMove(database, {1}, never).run().has_value());
   CHECK(becomes_true([&] {
     const auto catalog = indexes.catalog().value();
     return catalog->indexes.size() == 2 && std::ranges::all_of(catalog->indexes, &IndexView::is_built);
@@ -136,19 +137,19 @@ TEST_CASE("a query that began before a split continues by its local or automatic
 
   const auto by_local = prepare("key1");
   REQUIRE_FALSE(is_automatic(by_local->plans[0]));
-  CHECK(numbers_in(results_across_split(FindExecution(database, by_local, "key1", sort_bytes_max), database,
-                                        database->locate_partition_key("key1"))) == of_one);
+  CHECK(numbers_in(results_across_move(FindExecution(database, by_local, "key1", sort_bytes_max), database,
+                                       {database->locate_partition_key("key1")})) == of_one);
 
   const auto by_automatic = prepare({});
   REQUIRE(is_automatic(by_automatic->plans[0]));
-  CHECK(numbers_in(results_across_split(FindExecution(database, by_automatic, {}, sort_bytes_max), database,
-                                        database->locate_partition_key("key1"))) == all);
+  CHECK(numbers_in(results_across_move(FindExecution(database, by_automatic, {}, sort_bytes_max), database,
+                                       {database->locate_partition_key("key1")})) == all);
 
   const auto query = octavo::tests::parse_sql("SELECT VALUE c.n FROM c WHERE c.n >= 0");
   const auto by_sql = *run_task(sql::prepare_sql(fixture.indexes(), query, {}, sql::document_rows()));
   REQUIRE(is_automatic(by_sql->plan()));
-  CHECK(numbers_in(results_across_split(sql::SqlExecution(database, by_sql, {}), database,
-                                        database->locate_partition_key("key2"))) == all);
+  CHECK(numbers_in(results_across_move(sql::SqlExecution(database, by_sql, {}), database,
+                                       {database->locate_partition_key("key2")})) == all);
 }
 
 TEST_CASE("the automatic index serves queries of the whole database when its first physical partition is no more") {
@@ -158,7 +159,7 @@ TEST_CASE("the automatic index serves queries of the whole database when its fir
   }
   const auto is_built = [&] { return fixture.indexes().automatic_progress_percent() == 100; };
   REQUIRE(becomes_true(is_built));
-  REQUIRE(partitioning::PartitionSplit(fixture.database, 0, [] { return false; }).run().has_value());
+  REQUIRE(partitioning::PartitionMove(fixture.database, {0}, [] { return false; }).run().has_value());
   fixture.restart();
   REQUIRE(becomes_true(is_built));
   const auto reply = fixture.find(R"({"selector":{"n":{"$lt":50}},"limit":100,"execution_stats":true})");
@@ -166,6 +167,54 @@ TEST_CASE("the automatic index serves queries of the whole database when its fir
   CHECK(reply.at("execution_stats").at("total_keys_examined") == 50);
   CHECK(fixture.ask("SELECT VALUE c.n FROM c WHERE c.n = 7") == "[7]");
   CHECK(fixture.used_index());
+}
+
+TEST_CASE("local and automatic indexes are there after a merge, and sound") {
+  EngineFixture fixture(DatabaseServices::factory(nullptr, octavo::tests::read_definition));
+  const auto database = fixture.create("shop", {.partitioned = true, .q = 2, .auto_index = true});
+  EngineFixture::put(*database, "_design/by-n", std::string(index_of_n));
+  const auto put_one = [&](int i) {
+    EngineFixture::put(*database, "key" + std::to_string(i % 40) + ":" + std::to_string(i),
+                       R"({"n":)" + std::to_string(i) + "}");
+  };
+  for (int i = 0; i < 500; ++i) put_one(i);
+  const auto is_built = [&] {
+    const auto catalog = services_of(*database)->indexes().catalog().value();
+    return catalog->automatic && catalog->indexes.size() == 1 && catalog->indexes.front().is_built();
+  };
+  REQUIRE(becomes_true(is_built));
+
+  REQUIRE(partitioning::PartitionMove(database, {0, 1}, [] { return false; }).run().has_value());
+  CHECK(database->partition_ids() == std::vector<std::size_t>{2});
+  CHECK(is_built());
+  for (int i = 500; i < 550; ++i) put_one(i);
+  check_index_rows(*database);
+}
+
+TEST_CASE("a query that began before a merge continues by its local or automatic index") {
+  octavo::tests::SqlFixture fixture(
+      partitioning::CreateDatabaseOptions{.partitioned = true, .q = 4, .auto_index = true});
+  fixture.put("_design/by-n", index_of_n);
+  std::vector<std::int64_t> all;
+  for (int i = 0; i < 500; ++i) {
+    fixture.put("key" + std::to_string(i % 25) + ":" + std::to_string(i), R"({"n":)" + std::to_string(i) + "}");
+    all.push_back(i);
+  }
+  fixture.wait_for_indexes();
+  REQUIRE(becomes_true([&] { return fixture.indexes().automatic_progress_percent() == 100; }));
+  const auto& database = fixture.database;
+  const auto by_automatic =
+      *run_task(prepare_find(fixture.indexes(), R"({"selector":{"n":{"$gte":0}},"limit":1000})", {}, false));
+  CHECK(numbers_in(results_across_move(
+            FindExecution(database, by_automatic, {}, fixture.engine.settings().sort_bytes_max), database, {0, 1})) ==
+        all);
+
+  // It reads one physical partition after the other: the merge meets it in the first of both.
+  const auto in_turn = octavo::tests::parse_sql("SELECT VALUE c.n FROM c WHERE c.n >= 0");
+  const auto by_sql = *run_task(sql::prepare_sql(fixture.indexes(), in_turn, {}, sql::document_rows()));
+  const auto first = database->partition_ids()[0];
+  const auto second = database->partition_ids()[1];
+  CHECK(numbers_in(results_across_move(sql::SqlExecution(database, by_sql, {}), database, {first, second})) == all);
 }
 
 }  // namespace octavo::query

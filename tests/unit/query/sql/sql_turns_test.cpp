@@ -11,7 +11,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/partition_split.h"
+#include "partitioning/partition_move.h"
 #include "partitioning/throughput/request_charge.h"
 #include "unit/query/sql/sql_fixture.h"
 
@@ -479,7 +479,7 @@ TEST_CASE("pages of a query that was left for a sort continue across a split") {
     const AskedPages read = read_asked(items, asked, 7, [&] {
       if (++pages > 2) return;
       const std::size_t partition_id = items.database->partition_ids().back();
-      REQUIRE(partitioning::PartitionSplit(items.database, partition_id, never).run().has_value());
+      REQUIRE(partitioning::PartitionMove(items.database, {partition_id}, never).run().has_value());
     });
     check_asked(items, asked, read.rows);
     CHECK(read.left > 0);

@@ -6,7 +6,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/partition_split.h"
+#include "partitioning/partition_move.h"
 #include "unit/query/sql/sql_fixture.h"
 
 using namespace octavo;
@@ -182,7 +182,7 @@ TEST_CASE("pages by plans that take turns continue across a split") {
                      7, [&] {
                        if (++pages > 2) return;
                        const std::size_t partition_id = items.database->partition_ids().front();
-                       REQUIRE(partitioning::PartitionSplit(items.database, partition_id, never).run().has_value());
+                       REQUIRE(partitioning::PartitionMove(items.database, {partition_id}, never).run().has_value());
                      });
   CHECK(read.ids == items.matching([](int rank, int rare, int) { return rare >= 1 && rank >= tens_of_items - 25; }, 1));
   CHECK(read.continued > 0);

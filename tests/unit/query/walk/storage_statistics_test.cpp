@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "partitioning/partition_split.h"
+#include "partitioning/partition_move.h"
 #include "unit/query/mango/find_fixture.h"
 
 using namespace octavo;
@@ -80,7 +80,7 @@ TEST_CASE("sizes of ranges are right within a factor of 1.5, also in a bulk-buil
 
   const std::function<bool()> never = [] { return false; };
   const std::size_t partition_id = fixture.database->partition_ids().front();
-  REQUIRE(partitioning::PartitionSplit(fixture.database, partition_id, never).run().has_value());
+  REQUIRE(partitioning::PartitionMove(fixture.database, {partition_id}, never).run().has_value());
   CHECK(fixture.database->partition_ids().size() == 2);
   CHECK(usual_factor(fixture, true, random) < 1.5);
   CHECK(usual_factor(fixture, false, random) < 1.5);
