@@ -237,6 +237,18 @@ const effects = {
     await set(server, 'database/physical_partition_bytes_max', '128KiB');
     await eventually(async () => (await server.get(`/${db}`)).body.cluster.q > 1, 30_000);
   },
+  async 'database/merge'(server, db) {
+    const ranges = async () => (await server.get(`/${db}`)).body.cluster.q;
+    await set(server, 'database/merge_after', '1s');
+    await set(server, 'database/merge', 'false');
+    expectStatus(await server.post('/_reshard/jobs', { type: 'split', db }), 201);
+    await eventually(async () => await ranges() === 2, 30_000);
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    assert.equal(await ranges(), 2);
+    await set(server, 'database/merge', 'true');
+    await eventually(async () => await ranges() === 1, 30_000);
+  },
+  'database/merge_after': 'with merge, above',
   async 'database/revs_limit'(server) {
     await set(server, 'database/revs_limit', 7);
     assert.equal((await server.get(`/${await server.database()}/_revs_limit`)).body, 7);

@@ -116,7 +116,7 @@ describe('splits', () => {
     const db = await server.database();
     const post = (body) => server.post('/_reshard/jobs', body);
     expectError(await post({ type: 'split', db: 'no-such' }), 404, 'not_found');
-    expectError(await post({ type: 'merge', db }), 400, 'bad_request', /split/);
+    expectError(await post({ type: 'divide', db }), 400, 'bad_request', /split/);
     expectError(await post({ type: 'split' }), 400, 'bad_request', /db/);
     expectError(await post({ type: 'split', db, range: 'abc' }), 400, 'bad_request', /_shards/);
     expectError(await post({ type: 'split', db, range: '00000001-00000002' }), 404, 'not_found', /_shards/);
