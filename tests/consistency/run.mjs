@@ -7,7 +7,7 @@ import { makeFollowers } from './followers.mjs';
 import { History } from './history.mjs';
 import { ItemClient } from './item_client.mjs';
 import { makeItemFollowers } from './item_followers.mjs';
-import { PartitionSplits } from './partition_splits.mjs';
+import { PartitionMoves } from './partition_moves.mjs';
 import { Random } from '../support/random.mjs';
 import { Connection } from './requests.mjs';
 import { Shape } from './shape.mjs';
@@ -32,18 +32,18 @@ export async function runHistory({ server, seed, number, q, partitioned, contain
     const kind = shape.container && i % 2 === 1 ? ItemClient : Client;
     return new kind({ ...context, number: i + 1 });
   });
-  const splits = new PartitionSplits(context);
+  const moves = new PartitionMoves(context);
   // Followers of a range find out first which keys are in it.
   // The one partition of a database with q=1 is ordered as a whole, which two are not.
-  const splitting = shape.q === 1 ? undefined : Promise.all(followers.map((follower) => follower.begun)).then(() => splits.work());
+  const moving = shape.q === 1 ? undefined : Promise.all(followers.map((follower) => follower.begun)).then(() => moves.work());
   const compactions = new Compactions(context);
   const compacting = compactions.work();
   const working = Promise.all(clients.map((client) => client.work(steps, context.serverUp)));
   const kills = restarts > 0 ? await restartWhile(working, server, up, restarts, new Random(seed, 'restarts')) : 0;
   await working;
-  splits.stop();
+  moves.stop();
   compactions.stop();
-  await splitting;
+  await moving;
   await compacting;
 
   // One that begins after a sentinel would wait for it for ever.
@@ -59,7 +59,7 @@ export async function runHistory({ server, seed, number, q, partitioned, contain
   await checkFeedAtRest(administrator, shape, history, finals);
   administrator.close();
   const { problems, figures } = checkHistory(history, finals);
-  return { problems, figures: { clients: clientCount, ...figures, kills, splits: splits.done, compactions: compactions.done }, seconds: (Date.now() - begun) / 1000, database: shape.name, written, shape };
+  return { problems, figures: { clients: clientCount, ...figures, kills, splits: moves.splits, merges: moves.merges, compactions: compactions.done }, seconds: (Date.now() - begun) / 1000, database: shape.name, written, shape };
 }
 
 async function must(connection, method, path, body, status) {

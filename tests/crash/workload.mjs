@@ -213,18 +213,23 @@ class IndexClient extends Client {
     const database = random.pick(this.world.databases);
     const ddoc = random.pick(this.ddocs);
     if (random.chance(0.2)) return this.toggleFunctions(database);
-    if (random.chance(0.1)) return this.split(database);
+    if (random.chance(0.15)) return this.move(database);
     if (random.chance(0.1)) return this.compact(database);
     if (this.value(indexKey(database.name, ddoc, ddoc))) return this.deleteIndex(database.name, ddoc, ddoc);
     const fields = random.pick([['b'], ['c'], ['c', 'a'], ['a', 'b', 'c']]);
     return this.createIndex({ database: database.name, ddoc, name: ddoc, fields, partitioned: random.chance(0.5) });
   }
 
-  /// The history checks the contents of partitions, not their number. Refused: the other client splits the range, 400, or
-  /// has split it, 404.
-  async split(database) {
+  /// A split or a merge. The history checks the contents of partitions, not their number. Refused: the other client moves
+  /// the range, 400, or has done so, 404.
+  async move(database) {
     const ranges = Object.keys(expected(await this.server.get(`/${database.name}/_shards`), 200).shards);
-    if (ranges.length >= PARTITIONS_MAX) return;
+    if (ranges.length > 1 && this.random.chance(ranges.length >= PARTITIONS_MAX ? 1 : 0.4)) {
+      const first = this.random.below(ranges.length - 1);
+      const body = { type: 'merge', db: database.name, ranges: [ranges[first + 1], ranges[first]] };
+      return expected(await this.server.post('/_reshard/jobs', body), 201, 400);
+    }
+    if (ranges.length >= PARTITIONS_MAX) return undefined;
     const body = { type: 'split', db: database.name, range: this.random.pick(ranges) };
     return expected(await this.server.post('/_reshard/jobs', body), 201, 400, 404);
   }

@@ -65,12 +65,32 @@ class Place {
   }
   open = ({ database, id }) => this.client.database(database).container(id);
 
-  async split(container) {
+  async setRanges(container, count) {
+    container.ranges = count;
     const handle = this.open(container);
     const { resource: offer } = await handle.readOffer();
-    offer.content.offerThroughput = ++container.ranges * request_units_per_range;
+    offer.content.offerThroughput = count * request_units_per_range;
     await this.client.offer(offer.id).replace(offer);
-    await eventually(async () => (await handle.readPartitionKeyRanges().fetchAll()).resources.length === container.ranges, 30_000);
+    return handle;
+  }
+  async waitForRanges(handle, count) {
+    await eventually(async () => (await handle.readPartitionKeyRanges().fetchAll()).resources.length === count, 30_000);
+  }
+
+  async split(container) {
+    const handle = await this.setRanges(container, container.ranges + 1);
+    await this.waitForRanges(handle, container.ranges);
+  }
+
+  async merge(container, random) {
+    const handle = await this.setRanges(container, container.ranges - 1);
+    const db = `${container.database}/${container.id}`;
+    const { body } = await this.server.get(`/${encodeURIComponent(db)}/_shards`);
+    const shards = Object.keys(body.shards);
+    const first = random.below(shards.length - 1);
+    const reply = await this.server.post('/_reshard/jobs', { type: 'merge', db, ranges: shards.slice(first, first + 2) });
+    if (reply.status !== 201) throw new Error(`a merge was answered ${reply.status}: ${reply.text}`);
+    await this.waitForRanges(handle, container.ranges);
   }
 }
 
@@ -88,6 +108,10 @@ async function readDisturbed(place, random, { container, scope, query, question,
     if (due === 'SIGTERM' || due === 'kill -9') await place.restart(due === 'kill -9');
     if (due === 'split' && container.ranges < ranges_max) {
       await place.split(container);
+      if (way.resumes) place.reconnect();
+    }
+    if (due === 'merge' && container.ranges > 1) {
+      await place.merge(container, random);
       if (way.resumes) place.reconnect();
     }
     due = undefined;

@@ -6,14 +6,14 @@ const options = { forceQueryPlan: true, enableQueryControl: true };
 const restarts = ['SIGTERM', 'kill -9'];
 
 /// `plan`: the client merges. `resumes`: a new call for each page. `disturbances`: what may come between two pages. A
-/// call does not survive a restart, and only its server knows where a query continues in the parts of a split range: no
-/// plan survives a split.
+/// call does not survive a restart, and only its server knows where a query continues in the parts of a split range, or
+/// in a part of a merged one: no plan is asked for that.
 export const ways = [
-  { name: 'plain', disturbances: ['split'] },
-  { name: 'plain, resumed', resumes: true, disturbances: ['split', ...restarts] },
+  { name: 'plain', disturbances: ['split', 'merge'] },
+  { name: 'plain, resumed', resumes: true, disturbances: ['split', 'merge', ...restarts] },
   { name: 'plan', plan: true, disturbances: [], options: { forceQueryPlan: true } },
-  { name: 'control', disturbances: ['split'], options: { enableQueryControl: true } },
-  { name: 'control, resumed', resumes: true, disturbances: ['split', ...restarts], options: { enableQueryControl: true } },
+  { name: 'control', disturbances: ['split', 'merge'], options: { enableQueryControl: true } },
+  { name: 'control, resumed', resumes: true, disturbances: ['split', 'merge', ...restarts], options: { enableQueryControl: true } },
   { name: 'plan and control', plan: true, disturbances: [], options },
   { name: 'plan and control, resumed', plan: true, control: true, resumes: true, disturbances: restarts, options },
 ];
