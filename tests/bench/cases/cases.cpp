@@ -440,6 +440,7 @@ const std::vector<Case>& all_cases() {
       {"feed", "wake-up of continuous and long-poll followers", feed},
       {"stream", "all documents in one reply", stream},
       {"split", "splits of physical partitions, and writers beside them", split},
+      {"merge", "merges of physical partitions, and writers beside them", merge},
       {"memory", "resident memory after these", memory},
       {"idle-followers", "what many quiet followers cost", idle_followers},
       {"restart", "the time to be ready again, and memory then", restart},
