@@ -98,7 +98,7 @@ class Projection final : public FeedConsumer {
   /// Writes rows from now on.
   void show();
   /// Makes the target's rows those of this projection instead of those that `former` has written, in slices among the
-  /// changes of the feed. Goes on where an earlier call was interrupted. Blocks until that is done. Error overloaded:
+  /// changes of the feed. Continues where an earlier call was interrupted. Blocks until that is done. Error overloaded:
   /// it was stopped.
   Expected<void> replace_rows(ProjectionState& former);
 

@@ -40,7 +40,7 @@ class SqlQuery {
   using Ptr = std::shared_ptr<const SqlQuery>;
 
   /// `computed`: the container's computed properties, null for none. `bound`: names that stand for values beside the
-  /// item, which whoever runs the program puts into the first slots of its Evaluation, in this order.
+  /// item, which the caller who runs the program puts into the first slots of its Evaluation, in this order.
   static std::expected<Ptr, SqlError> parse(std::string_view text, std::span<const SqlParameter> parameters = {},
                                             ComputedProperties::Ptr computed = nullptr,
                                             std::span<const std::string> bound = {});

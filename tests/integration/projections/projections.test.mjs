@@ -276,7 +276,7 @@ describe('the life of a projection', () => {
     expectError(await server.put(`/${source}/_projection/by_user?rev=${rev}`, byUser(target, { id: '{' })), 400, 'projection_syntax');
   });
 
-  test('a restart goes on, although nobody asks for the source', async (t) => {
+  test('a restart continues, although no client asks for the source', async (t) => {
     const server = await Server.startFor(t);
     const { source, target } = await blog(server);
     await createProjection(server, source, 'by_user', byUser(target));
