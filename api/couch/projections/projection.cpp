@@ -115,9 +115,17 @@ Task<Expected<void>> run_change(Call& call, Change change) {
   co_return co_await call.services.engine.workers().run_blocking(std::move(work));
 }
 
+/// Users' passwords must not be copied to other readers, and documents of users have rules that rows would not obey.
+Expected<void> refuse_system_database(std::string_view name) {
+  if (!name.starts_with('_')) return {};
+  return fail(ErrorCode::bad_request,
+              fmt::format("A projection neither reads nor writes the system database {}.", name), "projection_syntax");
+}
+
 /// The target, or a joined database (`what`). Error not_found with the word `missing`.
 Expected<std::shared_ptr<partitioning::Database>> open_other(const Call& call, const std::string& name,
                                                              std::string_view what, std::string_view missing) {
+  OCTAVO_TRY_VOID(refuse_system_database(name));
   auto other = call.services.engine.open_database(name);
   if (!other) {
     if (other.error().code != ErrorCode::not_found) return other;
@@ -172,6 +180,7 @@ struct PutProjection {
 Task<Expected<Reply>> put_projection(Call& call) {
   const std::string& name = call.path("name");
   OCTAVO_CO_TRY_VOID(project::check_projection_name(name));
+  OCTAVO_CO_TRY_VOID(refuse_system_database(call.database->name()));
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
   OCTAVO_CO_TRY(auto definition, project::ProjectionDefinition::parse(body));

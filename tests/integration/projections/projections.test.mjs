@@ -395,6 +395,8 @@ describe('bad definitions', () => {
     await refused({ ...good, transform: 'function (doc) {}' }, 400, 'unknown_member', /`transform`/);
     await refused({ ...good, target: { db: target, create: {} } }, 400, 'unknown_member', /`create`/);
     await refused({ ...good, target: { db: 'missing' } }, 404, 'target_missing', /create it first/);
+    await refused({ ...good, target: { db: '_users' } }, 400, 'projection_syntax', /system database _users/);
+    expectError(await server.put('/_users/_projection/x', good), 400, 'projection_syntax', /system database _users/);
     await refused({ ...good, id: undefined }, 400, 'key_template', /`id` is missing/);
     await refused({ ...good, key: undefined }, 400, 'key_template', /`key` is missing/);
     await refused({ ...good, id: '{a' }, 400, 'projection_syntax', /position 0/);
