@@ -19,8 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A batch that would write more is divided.
-constexpr std::size_t outbox_bytes_max = 8ULL << 20;
 // A checkpoint that moves without a change of rows is stored only now and then: after a restart those changes are read
 // again, without effect.
 constexpr storage::Sequence unstored_changes_max = 50'000;

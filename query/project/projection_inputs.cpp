@@ -107,10 +107,14 @@ Expected<bool> Projection::fan_out(partitioning::Database& target) {
                   "fan_out_exceeded");
     }
     ProjectionState::Batch batch = next_batch();
+    std::size_t bytes = 0;
     for (const std::string& source : step->sources) {
+      if (bytes > outbox_bytes_max) break;
       OCTAVO_TRY(auto result, reader->evaluate(source));
+      bytes += source.size() + (result.row ? result.row->body.size() : 0);
       batch.changes.push_back({source, std::move(result)});
     }
+    step->sources.resize(batch.changes.size());
     batch.step = std::move(step);
     OCTAVO_TRY_VOID(commit(std::move(batch), target));
     if (std::chrono::steady_clock::now() >= until) return true;

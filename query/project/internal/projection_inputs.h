@@ -15,6 +15,8 @@ namespace octavo::query::project {
 
 /// No database has had as many purges: all documents are looked for.
 inline constexpr std::uint64_t unknown_purges = ~std::uint64_t{0};
+/// A batch that would write more is divided.
+inline constexpr std::size_t outbox_bytes_max = 8ULL << 20;
 
 /// Evaluates documents for one batch.
 class Projection::Reader {
