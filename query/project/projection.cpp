@@ -299,6 +299,8 @@ Expected<void> Projection::remove_rows(ProjectionState* former) {
   const std::lock_guard working(work_mutex_);
   if (has_ended_) return {};
   OCTAVO_TRY(const auto target, open_target());
+  // The rows that it was deleting are known from these writes only.
+  OCTAVO_TRY_VOID(deliver(*target));
   for (ProjectionState* const state : {state_.get(), former}) {
     std::string after;
     while (state != nullptr) {
