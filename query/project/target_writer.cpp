@@ -29,9 +29,10 @@ DocumentWrite document_write(RowWrite row, std::uint32_t owner) {
   return write;
 }
 
+// Only this row cannot be written: the others go on.
 bool is_refusal(const Error& error) {
   return error.code == ErrorCode::conflict || error.code == ErrorCode::unique_key_violated ||
-         error.code == ErrorCode::forbidden;
+         error.code == ErrorCode::forbidden || error.code == ErrorCode::partition_full;
 }
 
 /// The writes of one physical partition, and what became of them.
