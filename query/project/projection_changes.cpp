@@ -193,13 +193,15 @@ void Projections::replace_rows(const EntryPtr& entry) {
 Expected<void> Projections::drop(const EntryPtr& entry) {
   OCTAVO_TRY_VOID(erase_projection(database_.engine().catalog(), database_.instance_tag(), entry->record));
   tell_target(entry->record);
+  std::shared_ptr<ProjectionState> former;
   {
     const std::lock_guard lock(mutex_);
     std::erase(entries_, entry);
+    former = entry->former;
     if (entries_.empty()) keeps_open_.reset();
     any_.store(!entries_.empty(), std::memory_order_release);
   }
-  if (entry->former) entry->former->remove_files();
+  if (former) former->remove_files();
   entry->projection->remove_files();
   progress_.notify_all();
   return {};
@@ -209,6 +211,8 @@ void Projections::finish_removal(const EntryPtr& entry) {
   std::shared_ptr<ProjectionState> former;
   {
     const std::lock_guard lock(mutex_);
+    // It was deleted more than once, and there may be another one of its name by now.
+    if (std::ranges::find(entries_, entry) == entries_.end()) return;
     former = entry->former;
   }
   const auto remove_rows = [&] { return entry->projection->remove_rows(former.get()); };
@@ -218,6 +222,7 @@ void Projections::finish_removal(const EntryPtr& entry) {
   if (removed || is_target_gone) {
     const auto held = database_.shared_from_this();
     const std::lock_guard changing(change_mutex_);
+    if (find(entry->record.name) != entry) return;
     removed = drop(entry);
   }
   if (removed) return;
