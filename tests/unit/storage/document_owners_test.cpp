@@ -18,8 +18,8 @@ std::shared_ptr<const DocumentOwners> owners_of(std::vector<DocumentOwners::Owne
 }
 
 /// A partition of a database in which the projections 1 and 2 write.
-struct Fixture : PartitionFixture {
-  Fixture() { partition().set_owners(owners_of({{1, "one of a", false}, {2, "two of b", false}})); }
+struct OwnersFixture : PartitionFixture {
+  OwnersFixture() { partition().set_owners(owners_of({{1, "one of a", false}, {2, "two of b", false}})); }
 
   EditOutcome write_one(DocumentWrite one) {
     std::vector<DocumentWrite> writes;
@@ -49,7 +49,7 @@ struct Fixture : PartitionFixture {
 }  // namespace
 
 TEST_CASE("a row of a projection is written once, however often it is put") {
-  Fixture fixture;
+  OwnersFixture fixture;
   const auto first = fixture.write_row(1, "p:a", R"({"n":1})").value();
   CHECK(first.created);
   const auto again = fixture.write_row(1, "p:a", R"({"n":1})").value();
@@ -62,7 +62,7 @@ TEST_CASE("a row of a projection is written once, however often it is put") {
 }
 
 TEST_CASE("a row is deleted once, and then its id is free") {
-  Fixture fixture;
+  OwnersFixture fixture;
   REQUIRE(fixture.write_row(1, "p:a", "{}"));
   CHECK(fixture.remove_row(1, "p:a").value().sequence > 0);
   CHECK(fixture.remove_row(1, "p:a").value().sequence == 0);
@@ -72,7 +72,7 @@ TEST_CASE("a row is deleted once, and then its id is free") {
 }
 
 TEST_CASE("a projection does not touch the documents of clients, nor the rows of another one") {
-  Fixture fixture;
+  OwnersFixture fixture;
   REQUIRE(fixture.put("p:a", R"({"by":"client"})"));
   REQUIRE(fixture.write_row(2, "p:b", "{}"));
   CHECK(fixture.write_row(1, "p:a", "{}").error().code == ErrorCode::conflict);
@@ -82,7 +82,7 @@ TEST_CASE("a projection does not touch the documents of clients, nor the rows of
 }
 
 TEST_CASE("clients cannot change, delete or purge a row, nor replicate over it") {
-  Fixture fixture;
+  OwnersFixture fixture;
   const auto row = fixture.write_row(1, "p:a", R"({"n":1})").value();
   const auto refused = fixture.put("p:a", R"({"n":2})", row.revision);
   CHECK(refused.error().code == ErrorCode::forbidden);
@@ -100,7 +100,7 @@ TEST_CASE("clients cannot change, delete or purge a row, nor replicate over it")
 }
 
 TEST_CASE("the rows of a projection that is gone are ordinary documents, and another one may take them over") {
-  Fixture fixture;
+  OwnersFixture fixture;
   const auto row = fixture.write_row(1, "p:a", R"({"n":1})").value();
   REQUIRE(fixture.write_row(1, "p:b", R"({"n":1})"));
   fixture.partition().set_owners(owners_of({{2, "two of b", false}}));
@@ -111,7 +111,7 @@ TEST_CASE("the rows of a projection that is gone are ordinary documents, and ano
 }
 
 TEST_CASE("a database that a projection has to itself takes only design documents of clients") {
-  Fixture fixture;
+  OwnersFixture fixture;
   fixture.partition().set_owners(owners_of({{1, "one of a", true}}));
   CHECK(fixture.put("p:a", "{}").error().word == "derived_document");
   CHECK(fixture.put("_design/d", "{}").has_value());
