@@ -29,7 +29,7 @@ DocumentWrite document_write(RowWrite row, std::uint32_t owner) {
   return write;
 }
 
-// Only this row cannot be written: the others go on.
+// Only this row cannot be written: the others can.
 bool is_refusal(const Error& error) {
   return error.code == ErrorCode::conflict || error.code == ErrorCode::unique_key_violated ||
          error.code == ErrorCode::forbidden || error.code == ErrorCode::partition_full;
