@@ -22,7 +22,8 @@ using Clock = std::chrono::steady_clock;
 // A checkpoint that moves without a change of rows is stored only now and then: after a restart those changes are read
 // again, without effect.
 constexpr storage::Sequence unstored_changes_max = 50'000;
-constexpr std::size_t rows_per_step = 1'000;
+// Their bodies are in memory together.
+constexpr std::size_t rows_per_step = 200;
 constexpr std::size_t error_bytes_max = 500;
 
 std::unexpected<Error> stopped() {
@@ -138,15 +139,21 @@ Expected<void> Projection::commit(ProjectionState::Batch batch, partitioning::Da
     }
     return source_.make_durable();
   };
+  OCTAVO_TRY_VOID(decide(batch, evaluate, make_durable));
+  OCTAVO_TRY_VOID(deliver(target));
+  // They are counted, and tried again, although nothing else may follow.
+  return refused_.empty() ? Expected<void>{} : decide(next_batch(), evaluate, make_durable);
+}
+
+// After an error the batch may be stored all the same: then its writes are in the outbox.
+Expected<void> Projection::decide(const ProjectionState::Batch& batch, ProjectionState::Evaluate evaluate,
+                                  FunctionRef<Expected<void>()> make_durable) {
+  pending_.clear();
+  has_pending_.store(true, std::memory_order_release);
   OCTAVO_TRY(pending_, state_->commit(batch, evaluate, make_durable));
   refused_.clear();
   has_pending_.store(!pending_.empty(), std::memory_order_release);
   take_numbers();
-  OCTAVO_TRY_VOID(deliver(target));
-  if (refused_.empty()) return {};
-  // They are counted, and tried again, although nothing else may follow.
-  OCTAVO_TRY(pending_, state_->commit(next_batch(), evaluate, make_durable));
-  refused_.clear();
   return {};
 }
 

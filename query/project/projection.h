@@ -134,6 +134,8 @@ class Projection final : public FeedConsumer {
   Expected<std::shared_ptr<partitioning::Database>> open_target() const;
   Expected<void> deliver(partitioning::Database& target);
   Expected<void> commit(ProjectionState::Batch batch, partitioning::Database& target);
+  Expected<void> decide(const ProjectionState::Batch& batch, ProjectionState::Evaluate evaluate,
+                        FunctionRef<Expected<void>()> make_durable);
   Expected<void> remove(std::vector<std::string> gone, std::uint64_t purge_count);
   /// Makes rows again whose joined documents have changed, for about FeedConsumer::apply_time. True: there are more.
   Expected<bool> fan_out(partitioning::Database& target);

@@ -38,7 +38,7 @@ Expected<void> Projections::change(const EntryPtr& entry, const std::function<vo
 }
 
 Expected<void> Projections::pause(std::string_view name, bool paused) {
-  load();
+  OCTAVO_TRY_VOID(load());
   const std::lock_guard changing(change_mutex_);
   const EntryPtr entry = find(name);
   if (!entry) return no_projection();
@@ -49,7 +49,7 @@ Expected<void> Projections::pause(std::string_view name, bool paused) {
 }
 
 Expected<void> Projections::begin_again(std::string_view name) {
-  load();
+  OCTAVO_TRY_VOID(load());
   const EntryPtr entry = find(name);
   if (!entry) return no_projection();
   if (!entry->follower) return std::unexpected(*entry->unopened);
@@ -60,7 +60,7 @@ Expected<void> Projections::begin_again(std::string_view name) {
 }
 
 Expected<void> Projections::remove(std::string_view name, std::optional<std::uint64_t> generation, bool keeps_rows) {
-  load();
+  OCTAVO_TRY_VOID(load());
   const std::lock_guard changing(change_mutex_);
   const EntryPtr entry = find(name);
   if (!entry) return no_projection();
@@ -94,7 +94,7 @@ Expected<void> Projections::drop_next(const EntryPtr& entry) {
 Expected<void> Projections::replace(std::string_view name, std::uint64_t generation, ProjectionDefinition definition,
                                     partitioning::Database& target,
                                     std::span<const std::shared_ptr<partitioning::Database>> joined) {
-  load();
+  OCTAVO_TRY_VOID(load());
   OCTAVO_TRY(const auto inputs, check(definition, target, joined));
   const std::lock_guard changing(change_mutex_);
   const EntryPtr entry = find(name);
@@ -125,7 +125,10 @@ Expected<void> Projections::replace(std::string_view name, std::uint64_t generat
 void Projections::look_at_next(const EntryPtr& entry, const EntryPtr& next) {
   {
     const std::lock_guard lock(mutex_);
-    if (stopping_->load() || entry->next != next || entry->record.paused || entry->record.removing) return;
+    if (stopping_->load() || entry->next != next || entry->record.paused || entry->record.removing) {
+      next->is_looked_at.store(false);
+      return;
+    }
   }
   if (next->follower && next->projection->is_nearly_current()) {
     const auto held = database_.shared_from_this();
@@ -162,10 +165,18 @@ Expected<void> Projections::switch_to_next(const EntryPtr& entry, const EntryPtr
 }
 
 void Projections::replace_rows(const EntryPtr& entry) {
+  if (entry->is_replacing.exchange(true)) return;
+  const bool replaced = replace_rows_once(entry);
+  entry->is_replacing.store(false);
+  if (!replaced && !stopping_->load()) jobs_.post_after(removal_retry, [this, entry] { replace_rows(entry); });
+}
+
+// False: it must be tried again.
+bool Projections::replace_rows_once(const EntryPtr& entry) {
   std::shared_ptr<ProjectionState> former;
   {
     const std::lock_guard lock(mutex_);
-    if (entry->record.removing || entry->record.former.empty()) return;
+    if (entry->record.removing || entry->record.former.empty()) return true;
     former = entry->former;
   }
   auto replaced = run_guarded("replacing a projection's rows", [&]() -> Expected<void> {
@@ -174,12 +185,11 @@ void Projections::replace_rows(const EntryPtr& entry) {
     const std::lock_guard changing(change_mutex_);
     return change(entry, [](ProjectionRecord& record) { record.former.clear(); });
   });
-  if (stopping_->load()) return;
   if (!replaced) {
+    if (stopping_->load()) return false;
     spdlog::warn("database {}: the rows of the projection {} cannot be replaced yet: {}", database_.name(),
                  entry->record.name, replaced.error().reason);
-    jobs_.post_after(removal_retry, [this, entry] { replace_rows(entry); });
-    return;
+    return false;
   }
   {
     const std::lock_guard lock(mutex_);
@@ -187,6 +197,7 @@ void Projections::replace_rows(const EntryPtr& entry) {
   }
   if (former) former->remove_files();
   progress_.notify_all();
+  return true;
 }
 
 // Its rows are removed, or stay as ordinary documents.

@@ -50,6 +50,10 @@ Expected<void> read_listed(const json::array& list, ProjectionDefinition& defini
   for (const json::value& entry : list) {
     if (!entry.is_string()) return invalid("fields", "an object, or a list of names");
     const std::string name(entry.get_string());
+    if (name == "*") {
+      definition.keeps_all = true;
+      continue;
+    }
     definition.fields.push_back({name, "c[" + json::serialize(entry) + "]"});
   }
   return {};
@@ -82,6 +86,7 @@ Expected<void> read_fields(const json::object& object, ProjectionDefinition& def
   } else {
     return invalid("fields", "an object, or a list of names");
   }
+  if (definition.fields.empty() && !definition.keeps_all) return invalid("fields", "some fields, or {\"*\": true}");
   if (definition.fields.size() > projected_fields_max) {
     return fail(ErrorCode::bad_request, fmt::format("`fields` has more than {} members.", projected_fields_max),
                 "limit");

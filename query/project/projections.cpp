@@ -17,6 +17,7 @@ namespace octavo::query::project {
 
 namespace {
 
+constexpr std::chrono::milliseconds load_retry{2'000};
 constexpr std::string_view folder_prefix = "projection-";
 
 // A projection that has the target to itself would hide the documents that are there.
@@ -95,7 +96,7 @@ Projections::Projections(partitioning::Database& database, ActiveTasks* tasks, F
     spdlog::error("database {}: its projections cannot be read: {}", database.name(), records.error().reason);
   } else if (!records->empty()) {
     any_.store(true, std::memory_order_release);
-    jobs_.post([this] { load(); });
+    jobs_.post([this] { load_in_background(); });
   }
 }
 
@@ -119,30 +120,45 @@ void Projections::resume(partitioning::Engine& engine) {
 
 // --- what is defined ---
 
-void Projections::load() {
-  const std::lock_guard changing(change_mutex_);
+void Projections::load_in_background() {
+  const auto loaded = run_guarded("opening projections", [this] { return load(); });
+  if (loaded || stopping_->load()) return;
+  spdlog::error("database {}: its projections cannot be read: {}", database_.name(), loaded.error().reason);
+  jobs_.post_after(load_retry, [this] { load_in_background(); });
+}
+
+Expected<void> Projections::load() {
   {
     const std::lock_guard lock(mutex_);
-    if (loaded_ || stopping_->load()) return;
+    if (loaded_) return {};
+  }
+  const std::lock_guard changing(change_mutex_);
+  return load_once();
+}
+
+// Called with change_mutex_ held.
+Expected<void> Projections::load_once() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (loaded_) return {};
+    if (stopping_->load()) return fail(ErrorCode::not_found, "Database does not exist.");
   }
   const auto records = projections_of(database_.engine().catalog(), database_.instance_tag());
-  if (!records) {
-    spdlog::error("database {}: its projections cannot be read: {}", database_.name(), records.error().reason);
-    return;
-  }
+  if (!records) return std::unexpected(records.error());
   remove_strays(*records);
   std::vector<EntryPtr> opened;
   for (const ProjectionRecord& record : *records) opened.push_back(open(record));
   {
     const std::lock_guard lock(mutex_);
-    if (stopping_->load()) return;
+    if (stopping_->load()) return fail(ErrorCode::not_found, "Database does not exist.");
     entries_ = opened;
     loaded_ = true;
     if (!opened.empty()) keeps_open_ = database_.shared_from_this();
   }
   any_.store(!opened.empty(), std::memory_order_release);
   for (const EntryPtr& entry : opened) start(entry);
-  if (!opened.empty()) jobs_.post_after(refused_interval, [this] { retry_refused(); });
+  if (!opened.empty()) plan_retry();
+  return {};
 }
 
 // Left by a crash while a projection was removed, or changed.
@@ -179,6 +195,13 @@ Projections::EntryPtr Projections::open(ProjectionRecord record, bool is_hidden)
       std::make_shared<ProjectionFollower>(std::shared_ptr<FollowContext>(std::shared_ptr<void>(), &context_),
                                            entry->projection, *entry->projection, entry->built);
   follow_joins(*entry);
+  if (entry->unopened) {
+    // All of it is opened again later.
+    entry->follower.reset();
+    entry->join_followers.clear();
+    entry->projection->store().close_if_idle();
+    return entry;
+  }
   if (!entry->record.former.empty()) entry->former = open_former(entry->record);
   if (entry->record.next) entry->next = open(record_of_next(entry->record), true);
   return entry;
@@ -203,6 +226,7 @@ void Projections::follow_joins(Entry& entry) {
     auto input = entry.projection->open_join(join);
     if (!input) {
       spdlog::warn("database {}: the projection {}: {}", database_.name(), entry.record.name, input.error().reason);
+      if (may_pass(input.error())) entry.unopened = input.error();
       continue;
     }
     std::shared_ptr<FollowContext> context(
@@ -241,7 +265,8 @@ void Projections::start(const EntryPtr& entry) {
     return;
   }
   if (!record.former.empty()) jobs_.post([this, entry] { replace_rows(entry); });
-  if (next && !record.paused) jobs_.post_after(next_interval, [this, entry, next] { look_at_next(entry, next); });
+  if (next && !record.paused && !next->is_looked_at.exchange(true))
+    jobs_.post_after(next_interval, [this, entry, next] { look_at_next(entry, next); });
 }
 
 std::vector<Projections::EntryPtr> Projections::entries() const {
@@ -280,7 +305,7 @@ Expected<std::vector<JoinedDatabase>> Projections::check(
 Expected<void> Projections::add(std::string name, ProjectionDefinition definition, partitioning::Database& target,
                                 std::span<const std::shared_ptr<partitioning::Database>> joined) {
   if (read_form_ == nullptr) return fail(ErrorCode::unsupported, "The engine was opened without projections.");
-  load();
+  OCTAVO_TRY_VOID(load());
   OCTAVO_TRY(const auto inputs, check(definition, target, joined));
   const std::lock_guard changing(change_mutex_);
   if (find(name)) return fail(ErrorCode::conflict, "There is a projection of this name.");
@@ -290,17 +315,15 @@ Expected<void> Projections::add(std::string name, ProjectionDefinition definitio
   // Before the first row: clients must not change it.
   tell_target(record);
   const EntryPtr entry = open(std::move(record));
-  bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
     if (stopping_->load()) return fail(ErrorCode::not_found, "Database does not exist.");
-    is_first = entries_.empty();
     entries_.push_back(entry);
     keeps_open_ = database_.shared_from_this();
   }
   any_.store(true, std::memory_order_release);
   start(entry);
-  if (is_first) jobs_.post_after(refused_interval, [this] { retry_refused(); });
+  plan_retry();
   return {};
 }
 

@@ -90,7 +90,12 @@ class Projections {
  private:
   struct Entry;
   using EntryPtr = std::shared_ptr<Entry>;
-  void load();
+  /// Reads from the catalog which projections there are, once. After an error it is tried again soon.
+  Expected<void> load();
+  Expected<void> load_once();
+  void load_in_background();
+  void plan_retry();
+  void open_again();
   void remove_strays(const std::vector<ProjectionRecord>& records) const;
   Expected<std::vector<JoinedDatabase>> check(const ProjectionDefinition& definition,
                                               const partitioning::Database& target,
@@ -101,6 +106,7 @@ class Projections {
   void look_at_next(const EntryPtr& entry, const EntryPtr& next);
   Expected<void> switch_to_next(const EntryPtr& entry, const EntryPtr& next);
   void replace_rows(const EntryPtr& entry);
+  bool replace_rows_once(const EntryPtr& entry);
   Expected<void> change(const EntryPtr& entry, const std::function<void(ProjectionRecord&)>& edit);
   EntryPtr find(std::string_view name) const;
   std::vector<EntryPtr> entries() const;
@@ -121,6 +127,7 @@ class Projections {
   const std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
   std::atomic<bool> any_{false};
   std::atomic<bool> wake_planned_{false};
+  std::atomic<bool> retry_planned_{false};
   std::atomic<std::shared_ptr<const storage::DocumentOwners>> owners_;
   /// Tells this when a joined database has committed, until it is shut down.
   struct JoinListener;

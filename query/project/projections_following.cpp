@@ -20,7 +20,8 @@ constexpr std::chrono::milliseconds commit_delay{20};
 
 void Projections::add_commit_listener(std::weak_ptr<const partitioning::DatabaseExtension::CommitListener> listener) {
   const std::lock_guard lock(listeners_mutex_);
-  std::erase_if(listeners_, [](const auto& one) { return one.expired(); });
+  const auto added = listener.lock();
+  std::erase_if(listeners_, [&](const auto& one) { return one.expired() || one.lock() == added; });
   listeners_.push_back(std::move(listener));
   has_listeners_.store(true, std::memory_order_release);
 }
@@ -50,15 +51,37 @@ void Projections::wake_all() {
   for (const EntryPtr& entry : all) entry->wake();
 }
 
+void Projections::plan_retry() {
+  if (!retry_planned_.exchange(true)) jobs_.post_after(refused_interval, [this] { retry_refused(); });
+}
+
 void Projections::retry_refused() {
-  const auto all = entries();
+  retry_planned_.store(false);
+  std::vector<EntryPtr> all;
+  until_memory_suffices([&] { all = entries(); });
   for (const EntryPtr& entry : all) {
     if (!entry->follower || !entry->follower->makes_progress()) continue;
     const auto retried =
         run_guarded("writing rows that were refused", [&] { return entry->projection->retry_refused(); });
     if (!retried) spdlog::warn("database {}: {}", database_.name(), retried.error().reason);
   }
-  if (!all.empty()) jobs_.post_after(refused_interval, [this] { retry_refused(); });
+  until_memory_suffices([this] { open_again(); });
+  if (!all.empty()) plan_retry();
+}
+
+// Those that could not be opened because of what may have passed.
+void Projections::open_again() {
+  const std::lock_guard changing(change_mutex_);
+  for (const EntryPtr& entry : entries()) {
+    if (stopping_->load()) return;
+    if (!entry->unopened || !may_pass(*entry->unopened)) continue;
+    const EntryPtr opened = open(entry->record);
+    {
+      const std::lock_guard lock(mutex_);
+      std::ranges::replace(entries_, entry, opened);
+    }
+    start(opened);
+  }
 }
 
 storage::Sequence Projections::followed_through() const {
@@ -117,14 +140,14 @@ Projections::View Projections::view_of(const Entry& entry) const {
 }
 
 std::vector<Projections::View> Projections::views() {
-  if (any_.load(std::memory_order_acquire)) load();
+  if (any_.load(std::memory_order_acquire)) static_cast<void>(load());
   std::vector<View> all;
   for (const EntryPtr& entry : entries()) all.push_back(view_of(*entry));
   return all;
 }
 
 std::optional<Projections::View> Projections::view(std::string_view name) {
-  if (any_.load(std::memory_order_acquire)) load();
+  if (any_.load(std::memory_order_acquire)) static_cast<void>(load());
   const EntryPtr entry = find(name);
   return entry ? std::optional(view_of(*entry)) : std::nullopt;
 }

@@ -101,6 +101,23 @@ Expected<void> check_key(const ProjectionDefinition& definition, const DocumentF
   return {};
 }
 
+// Templates are filled from the row.
+Expected<void> check_template_fields(const ProjectionDefinition& definition) {
+  if (definition.keeps_all) return {};
+  for (const auto* const used : {&definition.key, &definition.id}) {
+    if (!*used) continue;
+    for (const std::string& name : (*used)->fields()) {
+      if (std::ranges::find(definition.fields, name, &ProjectionDefinition::Field::name) != definition.fields.end()) {
+        continue;
+      }
+      return fail(ErrorCode::bad_request,
+                  fmt::format("The template '{}' needs {}, which is not among the fields.", (*used)->text(), name),
+                  "key_not_projected");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<std::shared_ptr<const RowProgram>> RowProgram::compile(ProjectionDefinition definition,
@@ -121,6 +138,7 @@ Expected<std::shared_ptr<const RowProgram>> RowProgram::compile(ProjectionDefini
   OCTAVO_TRY_VOID(parse_condition("where", definition.where));
   for (const auto& field : definition.fields) OCTAVO_TRY_VOID(parse_expression(field.name, field.expression, names));
   OCTAVO_TRY_VOID(check_key(definition, into, into_is_partitioned));
+  OCTAVO_TRY_VOID(check_template_fields(definition));
   const bool has_id =
       definition.keeps_all ||
       std::ranges::find(definition.fields, "id", &ProjectionDefinition::Field::name) != definition.fields.end();

@@ -138,4 +138,12 @@ std::optional<std::string> RowTemplate::fill(std::string_view row, std::string_v
   return out;
 }
 
+std::vector<std::string> RowTemplate::fields() const {
+  std::vector<std::string> names;
+  for (const Piece& piece : pieces_) {
+    if (piece.path && piece.path->text() != source_id_name) names.push_back(piece.path->parts().front().name);
+  }
+  return names;
+}
+
 }  // namespace octavo::query::project

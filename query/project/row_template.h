@@ -30,6 +30,8 @@ class RowTemplate {
   /// Does the same, as JSON text: a template that is one path keeps the type of its value.
   std::optional<std::string> fill_json(std::string_view row, std::string_view source_id) const;
   const std::string& text() const { return text_; }
+  /// The names of the fields that its paths begin with, without `_id`.
+  std::vector<std::string> fields() const;
 
  private:
   struct Piece {

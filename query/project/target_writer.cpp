@@ -1,5 +1,6 @@
 #include "query/project/target_writer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <latch>
@@ -109,16 +110,18 @@ Expected<WrittenRows> write_rows(partitioning::Database& target, std::uint32_t o
 bool wait_for_throughput(const partitioning::Database& target, const std::atomic<bool>& stopping) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds patience{1};
-  constexpr std::chrono::milliseconds step{20};
+  // Shutting down waits for this long.
+  constexpr std::chrono::milliseconds step_max{200};
   const auto until = Clock::now() + patience;
   while (!stopping.load(std::memory_order_relaxed)) {
-    bool has_some = true;
+    std::chrono::milliseconds longest{0};
     for (const std::size_t partition_id : target.partition_ids()) {
-      has_some = has_some && target.meter().admit(partition_id).has_value();
+      const auto admitted = target.meter().admit(partition_id);
+      if (!admitted) longest = std::max(longest, std::chrono::milliseconds(admitted.error().retry_after_ms));
     }
-    if (has_some) return true;
+    if (longest.count() == 0) return true;
     if (Clock::now() >= until) return false;
-    std::this_thread::sleep_for(step);
+    std::this_thread::sleep_for(std::min(longest, step_max));
   }
   return false;
 }

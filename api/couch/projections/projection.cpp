@@ -158,6 +158,7 @@ struct PutProjection {
     // The same request may be sent again.
     if (present && newest_definition(present->record).json == body && !present->record.removing) return {};
     const auto rev = call.request.parameter("rev");
+    if (!present && rev) return fail(ErrorCode::conflict, "There is no projection of this name: leave out `rev`.");
     if (present && !rev) {
       return fail(ErrorCode::conflict,
                   "There is another projection of this name. To change its definition, name its newest `rev`.");
@@ -208,10 +209,20 @@ Task<Expected<Reply>> get_projection(Call& call) {
   OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
   auto& projections = services->projections();
   if (const auto wanted = call.request.parameter("wait_for")) {
-    OCTAVO_CO_TRY(const auto position, call.database->parse_sequence(*wanted));
+    const auto position = call.database->parse_sequence(*wanted);
+    if (!position) {
+      co_return fail(ErrorCode::bad_request, "`wait_for` must be `now`, or a sequence of the database.",
+                     "query_parse_error");
+    }
     OCTAVO_CO_TRY(const auto timeout_ms, wanted_count(call.request, "timeout", timeout_default_ms, timeout_max_ms));
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
-    OCTAVO_CO_TRY_VOID(co_await projections.wait_until_current(name, position.sequence, deadline));
+    const auto reached = co_await projections.wait_until_current(name, position->sequence, deadline);
+    if (!reached && reached.error().code == ErrorCode::timeout) {
+      co_return fail(
+          ErrorCode::timeout,
+          fmt::format("The rows are not that far after {} ms: ask again, or with a longer `timeout`.", timeout_ms));
+    }
+    OCTAVO_CO_TRY_VOID(reached);
   }
   std::optional<project::Projections::View> view;
   const auto show = [&](project::Projections& all) -> Expected<void> {

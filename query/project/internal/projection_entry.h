@@ -36,6 +36,8 @@ struct Projections::Entry {
   std::vector<std::shared_ptr<partitioning::Database>> joined;
   std::shared_ptr<Entry> next;              ///< of ProjectionRecord::next; guarded by mutex_
   std::shared_ptr<ProjectionState> former;  ///< of ProjectionRecord::former; guarded by mutex_
+  std::atomic<bool> is_replacing{false};    ///< a job replaces the former rows
+  std::atomic<bool> is_looked_at{false};    ///< a job looks whether the rows of this changed definition are known
   std::optional<Error> unopened;            ///< why its files could not be opened
   /// It had the whole feed once. Shared with the follower.
   std::shared_ptr<std::atomic<bool>> built = std::make_shared<std::atomic<bool>>(false);

@@ -389,6 +389,8 @@ describe('bad definitions', () => {
     await refused({ ...good, fields: { '*': true, a: 'ARRAY(SELECT VALUE t FROM t IN c.tags)' } }, 400, 'projection_syntax', /subqueries/);
     await refused({ ...good, fields: { _id: 'c.x' } }, 400, 'projection_syntax', /'_id'/);
     await refused({ ...good, fields: ['a', 'a'] }, 400, 'projection_syntax', /twice/);
+    await refused({ ...good, fields: [] }, 400, 'projection_syntax', /some fields/);
+    await refused({ ...good, fields: ['n'] }, 400, 'key_not_projected', /needs user/);
     await refused({ ...good, fields: 7 }, 400, 'projection_syntax', /`fields`/);
     await refused({ ...good, selector: {} }, 400, 'projection_syntax', /absent if there is `where`/);
     await refused({ ...good, where: undefined, selector: { $foo: 1 } }, 400, 'projection_syntax', /Invalid operator/);
@@ -408,6 +410,8 @@ describe('bad definitions', () => {
     await refused({ ...good, on_error: 'ignore' }, 400, 'projection_syntax', /on_error/);
     expectError(await server.put(`/${source}/_projection/-x`, good), 400, 'projection_syntax', /begins with a letter/);
     expectError(await server.put('/missing/_projection/x', good), 404, 'not_found');
+    expectError(await server.put(`/${source}/_projection/x?rev=1-x`, good), 409, 'conflict', /leave out `rev`/);
+    expectError(await server.get(`/${source}/_projection/x?wait_for=soon`), 400, 'query_parse_error', /`wait_for`/);
     expectError(await server.post(`/${source}/_projection/x/_rebuild`, {}), 404, 'not_found');
     expectError(await server.delete(`/${source}/_projection/x?rows=all`), 400, 'query_parse_error', /`remove` or `keep`/);
     assert.deepEqual((await server.get(`/${source}/_projection`)).body.projections, []);
