@@ -1,3 +1,4 @@
+#include <future>
 #include <memory>
 
 #include <catch2/catch.hpp>
@@ -42,6 +43,12 @@ struct OwnersFixture : PartitionFixture {
     row.base = WriteBase::any_winner;
     row.owner = owner;
     return write_one(std::move(row));
+  }
+  std::vector<Revision> purge_one(const std::string& id, const Revision& revision) {
+    std::promise<std::vector<std::vector<Revision>>> done;
+    std::vector<PurgeRequest> requests{{id, std::string_view(id).substr(0, id.find(':')), {revision}}};
+    partition().purge(std::move(requests), [&](auto purged) { done.set_value(std::move(purged).value()); });
+    return done.get_future().get().front();
   }
   std::uint32_t owner_of(const std::string& id) { return snapshot().find_stored_record(id).value().value().owner; }
 };
@@ -95,7 +102,7 @@ TEST_CASE("clients cannot change, delete or purge a row, nor replicate over it")
   replicated.replicated = true;
   replicated.history = {Revision::parse("9-abc").value()};
   CHECK(fixture.write_one(std::move(replicated)).error().code == ErrorCode::forbidden);
-  CHECK(fixture.purge("p:a", {row.revision}).empty());
+  CHECK(fixture.purge_one("p:a", row.revision).empty());
   CHECK(fixture.owner_of("p:a") == 1);
 }
 
