@@ -131,6 +131,7 @@ TEST_CASE("a record with a packed body is read as it was written, and without th
 TEST_CASE("a record of format 1 is read") {
   Sample sample(rev(51, std::string(32, 'b')));
   sample.document.ancestry = {};
+  sample.document.owner = 0;
   const std::string record = octavo::tests::record_of_format_1(to_record(sample.document), true);
   const auto decoded = decode_document("d", record);
   REQUIRE(decoded);
