@@ -18,6 +18,14 @@
 
 namespace octavo::query::project {
 
+/// A changed definition of a projection, whose rows are not written before they are all known.
+struct NextDefinition {
+  std::string identity;
+  std::uint64_t generation = 0;
+  std::vector<std::string> join_tags;
+  ProjectionDefinition definition;
+};
+
 /// What the catalog has of a projection.
 struct ProjectionRecord {
   std::string name;
@@ -32,14 +40,7 @@ struct ProjectionRecord {
   /// Identity of the state that has written the rows until the definition changed; empty: all rows are of the present
   /// one.
   std::string former;
-  /// A changed definition, whose rows are not written before they are all known.
-  struct Next {
-    std::string identity;
-    std::uint64_t generation = 0;
-    std::vector<std::string> join_tags;
-    ProjectionDefinition definition;
-  };
-  std::optional<Next> next;
+  std::optional<NextDefinition> next;
 };
 
 /// Keeps the rows of one projection up to date: reads the feed of the source, decides which rows there are, and writes

@@ -234,9 +234,9 @@ Expected<void> replace_projection(Catalog& catalog, std::string_view source_tag,
                              });
 }
 
-ProjectionRecord::Next next_of(const ProjectionRecord& record, std::span<const JoinedDatabase> joined,
-                               ProjectionDefinition definition) {
-  ProjectionRecord::Next next;
+NextDefinition next_of(const ProjectionRecord& record, std::span<const JoinedDatabase> joined,
+                       ProjectionDefinition definition) {
+  NextDefinition next;
   next.identity = crypto::hex_identity(crypto::random_bytes(identity_bytes));
   next.generation = std::max(record.generation, record.next ? record.next->generation : 0) + 1;
   for (const JoinedDatabase& one : joined) next.join_tags.push_back(one.database->instance_tag());

@@ -33,8 +33,8 @@ Expected<ProjectionRecord> add_projection(storage::Catalog& catalog, const parti
 Expected<void> replace_projection(storage::Catalog& catalog, std::string_view source_tag,
                                   const ProjectionRecord& record);
 /// A changed definition, with an identity of its own.
-ProjectionRecord::Next next_of(const ProjectionRecord& record, std::span<const JoinedDatabase> joined,
-                               ProjectionDefinition definition);
+NextDefinition next_of(const ProjectionRecord& record, std::span<const JoinedDatabase> joined,
+                       ProjectionDefinition definition);
 Expected<void> erase_projection(storage::Catalog& catalog, std::string_view source_tag, const ProjectionRecord& record);
 
 /// The projections that write into a database.

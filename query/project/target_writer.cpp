@@ -67,8 +67,9 @@ Expected<WrittenRows> write_rows(partitioning::Database& target, std::uint32_t o
         target.pack(write);
       }
       // A partition that is split meanwhile passes them on.
-      map.partition(partition_id)->write(std::move(part.writes), {}, [&part = part, &done](auto results) {
-        part.results = std::move(results);
+      auto& results = part.results;
+      map.partition(partition_id)->write(std::move(part.writes), {}, [&results, &done](auto written) {
+        results = std::move(written);
         done.count_down();
       });
       ++begun;
