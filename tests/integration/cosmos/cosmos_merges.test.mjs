@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { ChangeFeedMode, ChangeFeedRetentionTimeSpan, ChangeFeedPolicy, ChangeFeedStartFrom } from '@azure/cosmos';
 import { cosmosClient, cosmosRequest, newContainer } from '../cosmos.mjs';
 import { eventually, expectError, expectStatus, Server } from '../harness.mjs';
+import { reshard, shardsOf } from '../reshard.mjs';
 
 const knowsMerges = { 'x-ms-cosmos-sdk-supportedcapabilities': '1' };
 
@@ -39,28 +40,19 @@ describe('merges at the Cosmos DB API', () => {
     offer.content.offerThroughput = throughput;
     await client.offer(offer.id).replace(offer);
   };
-  const run = async (body) => {
-    for (const { id } of expectStatus(await server.post('/_reshard/jobs', body), 201)) {
-      await eventually(async () => {
-        const { job_state, state_info } = expectStatus(await server.get(`/_reshard/jobs/${id}`), 200);
-        assert.notEqual(job_state, 'failed', state_info.reason);
-        return job_state === 'completed';
-      }, 30_000);
-    }
-  };
   /// Merges the ranges with these indexes.
   const merge = async (container, first) => {
     const db = nameOf(container);
-    const shards = Object.keys(expectStatus(await server.get(`/${encodeURIComponent(db)}/_shards`), 200).shards);
-    await run({ type: 'merge', db, ranges: [shards[first], shards[first + 1]] });
+    const shards = await shardsOf(server, db);
+    await reshard(server, { type: 'merge', db, ranges: [shards[first], shards[first + 1]] });
   };
   const split = async (container, index) => {
     const db = nameOf(container);
-    const shards = Object.keys(expectStatus(await server.get(`/${encodeURIComponent(db)}/_shards`), 200).shards);
-    await run({ type: 'split', db, range: shards[index] });
+    const shards = await shardsOf(server, db);
+    await reshard(server, { type: 'split', db, range: shards[index] });
   };
   const mergeAll = async (container) => {
-    while ((await rangesOf(container)).length > 1) await run({ type: 'merge', db: nameOf(container) });
+    while ((await rangesOf(container)).length > 1) await reshard(server, { type: 'merge', db: nameOf(container) });
   };
   const drain = async (iterator) => {
     const items = [];

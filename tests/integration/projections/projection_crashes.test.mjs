@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { expectStatus, Server } from '../harness.mjs';
-import { assertSameRows, createProjection, current, documentsOf, projected, soon } from './projection_support.mjs';
+import { assertSameRows, createProjection, current, documentsOf, projected, settled } from './projection_support.mjs';
 
 /// Numbers that a seed decides.
 function randomOf(seed) {
@@ -82,10 +82,7 @@ test(`random edits and kills, seed ${seed}`, async (t) => {
   };
   const check = async () => {
     for (const name of Object.keys(expectations)) await current(server, source, name);
-    await soon(async () => {
-      const { inputs, pending_fan_outs } = expectStatus(await server.get(`/${source}/_projection/joined`), 200);
-      assert.ok(inputs.every(({ behind }) => behind === 0) && pending_fan_outs === 0, JSON.stringify(inputs));
-    });
+    await settled(server, source, 'joined');
     const documents = await documentsOf(server, source);
     const expected = new Map(Object.values(expectations).flatMap((one) => [...projected(documents, one)]));
     for (const [id, row] of joined(documents, await documentsOf(server, users))) expected.set(id, row);

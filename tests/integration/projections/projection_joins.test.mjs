@@ -2,29 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { expectError, expectStatus, Server } from '../harness.mjs';
-import { createProjection, documentsOf, pathOf, soon } from './projection_support.mjs';
-
-async function save(server, db, id, fields) {
-  const before = await server.get(`${pathOf(db)}/${encodeURIComponent(id)}`);
-  const rev = before.status === 200 ? { _rev: before.body._rev } : {};
-  return expectStatus(await server.put(`${pathOf(db)}/${encodeURIComponent(id)}`, { ...fields, ...rev }), 201);
-}
-async function erase(server, db, id) {
-  const { _rev } = expectStatus(await server.get(`${pathOf(db)}/${encodeURIComponent(id)}`), 200);
-  expectStatus(await server.delete(`${pathOf(db)}/${encodeURIComponent(id)}?rev=${_rev}`), 200);
-}
-
-/// Waits until everything that was written to any input is in the rows.
-async function settled(server, source, name) {
-  let status;
-  await soon(async () => {
-    status = expectStatus(await server.get(`${pathOf(source)}/_projection/${name}`), 200);
-    assert.deepEqual(status.inputs.map(({ behind }) => behind), status.inputs.map(() => 0), JSON.stringify(status));
-    assert.equal(status.pending_fan_outs, 0);
-    assert.equal(status.state, 'active');
-  });
-  return status;
-}
+import { createProjection, documentsOf, erase, save, settled, soon } from './projection_support.mjs';
 
 /// Posts that have their author's name and their numbers of comments.
 async function blog(server, more = {}) {

@@ -22,6 +22,17 @@ export async function soon(assertions, timeoutMs) {
 
 export const pathOf = (db) => `/${encodeURIComponent(db)}`;
 
+export async function save(server, db, id, fields) {
+  const before = await server.get(`${pathOf(db)}/${encodeURIComponent(id)}`);
+  const rev = before.status === 200 ? { _rev: before.body._rev } : {};
+  return expectStatus(await server.put(`${pathOf(db)}/${encodeURIComponent(id)}`, { ...fields, ...rev }), 201);
+}
+
+export async function erase(server, db, id) {
+  const { _rev } = expectStatus(await server.get(`${pathOf(db)}/${encodeURIComponent(id)}`), 200);
+  return expectStatus(await server.delete(`${pathOf(db)}/${encodeURIComponent(id)}?rev=${_rev}`), 200);
+}
+
 export async function createProjection(server, source, name, definition) {
   return expectStatus(await server.put(`${pathOf(source)}/_projection/${name}`, definition), 201);
 }
@@ -31,6 +42,18 @@ export async function current(server, source, name) {
   const { update_seq: now } = expectStatus(await server.get(pathOf(source)), 200);
   const wait = `wait_for=${encodeURIComponent(now)}&timeout=60000`;
   return expectStatus(await server.get(`${pathOf(source)}/_projection/${name}?${wait}`), 200);
+}
+
+/// Waits until everything that was written to any of its inputs is in the rows, and returns the projection's status.
+export async function settled(server, source, name, timeoutMs) {
+  let status;
+  await soon(async () => {
+    status = expectStatus(await server.get(`${pathOf(source)}/_projection/${name}`), 200);
+    assert.deepEqual(status.inputs.map(({ behind }) => behind), status.inputs.map(() => 0), JSON.stringify(status));
+    assert.equal(status.pending_fan_outs, 0);
+    assert.equal(status.state, 'active');
+  }, timeoutMs);
+  return status;
 }
 
 /// The documents of a database without design documents, by id and without revisions.

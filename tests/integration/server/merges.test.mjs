@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { eventually, expectError, expectStatus, Server } from '../harness.mjs';
+import * as shards from '../reshard.mjs';
 
 describe('merges', () => {
   let server;
@@ -16,17 +17,9 @@ describe('merges', () => {
     const docs = Array.from({ length: count }, (_, n) => ({ _id: `k${n % keys}:${n}`, n, even: n % 2 === 0, text: `word${n % 7}` }));
     expectStatus(await server.post(`/${db}/_bulk_docs`, { docs }), 201);
   };
-  const shardsOf = async (db) => Object.keys(expectStatus(await server.get(`/${db}/_shards`), 200).shards);
-  const job = async (id) => expectStatus(await server.get(`/_reshard/jobs/${id}`), 200);
-  const run = async (body) => {
-    const made = expectStatus(await server.post('/_reshard/jobs', body), 201);
-    await eventually(async () => {
-      const jobs = await Promise.all(made.map(({ id }) => job(id)));
-      for (const { job_state, state_info } of jobs) assert.notEqual(job_state, 'failed', state_info.reason);
-      return jobs.every(({ job_state }) => job_state === 'completed');
-    }, 30_000);
-    return made;
-  };
+  const shardsOf = (db) => shards.shardsOf(server, db);
+  const job = (id) => shards.jobOf(server, id);
+  const run = (body) => shards.reshard(server, body);
   const merge = (db, ranges) => run({ type: 'merge', db, ranges });
 
   test('two ranges are merged, and the database is the same afterwards', async () => {
@@ -89,25 +82,12 @@ describe('merges', () => {
     const db = await server.database('partitioned=true&q=4');
     await fill(db, 3000);
     const feed = await server.feed(`/${db}/_changes?feed=continuous&since=now&heartbeat=1000`);
-    let running = true;
-    const written = [];
-    const writer = (async () => {
-      for (let n = 0; running; n++) {
-        const id = `k${n % 20}:w${n}`;
-        expectStatus(await server.put(`/${db}/${id}`, { n }), 201);
-        assert.equal(expectStatus(await server.get(`/${db}/${id}`), 200).n, n);
-        written.push(id);
-      }
-    })();
-    await run({ type: 'merge', db });
-    await run({ type: 'split', db });
-    while ((await shardsOf(db)).length > 1) await run({ type: 'merge', db });
-    running = false;
-    await writer;
-    const seen = new Set();
-    while (seen.size < written.length) seen.add((await feed.nextRow(20_000)).id);
-    assert.deepEqual([...seen].sort(), [...written].sort());
-    await feed.close();
+    const written = await shards.writeDuring(server, db, async () => {
+      await run({ type: 'merge', db });
+      await run({ type: 'split', db });
+      while ((await shardsOf(db)).length > 1) await run({ type: 'merge', db });
+    });
+    await shards.expectFollowed(feed, written);
     assert.equal(expectStatus(await server.get(`/${db}`), 200).doc_count, 3000 + written.length);
   });
 
