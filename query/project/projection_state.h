@@ -89,7 +89,7 @@ class ProjectionState {
   /// Opens or creates the store. Errors: those of the disk. A damaged store is an error, corrupted: what the target has
   /// is not known then.
   Expected<void> open();
-  /// As of the last commit. Any thread.
+  /// The numbers that the last commit has stored. Thread-safe.
   Numbers numbers() const;
   /// While it is hidden, which rows there are becomes known, but none is written. At first it is not.
   void set_hidden(bool hidden) { is_hidden_ = hidden; }

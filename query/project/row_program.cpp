@@ -95,7 +95,7 @@ Expected<void> check_key(const ProjectionDefinition& definition, const DocumentF
   if (into_is_partitioned != definition.key.has_value()) {
     return fail(ErrorCode::bad_request,
                 into_is_partitioned ? "`key` is missing: the template for the partition keys of the rows."
-                                    : "`key` is for partitioned databases, and the target is none.",
+                                    : "`key` is for partitioned databases, and the target is not partitioned.",
                 "key_template");
   }
   return {};

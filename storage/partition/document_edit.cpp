@@ -55,7 +55,7 @@ Refusal DocumentWriter::check_owner(const DocumentWrite& write, const Before& be
   if (write.owner != 0) {
     const bool is_of_client = before.live && before.document.owner == 0;
     const bool is_of_other = owner != nullptr && owner->number != write.owner;
-    // A deletion of a row that is none has nothing to do.
+    // A projection deletes only its own rows: another document is left as it is.
     if (write.deleted || (!is_of_client && !is_of_other)) return std::nullopt;
     return Error{ErrorCode::conflict, "The id is taken.", {}};
   }

@@ -42,7 +42,7 @@ TEST_CASE("a merge that did not take place is not tried again for a day") {
   CHECK(watched.after(hours{1}) == Pair{0, 1});
 }
 
-TEST_CASE("neighbours that reach 40 percent of the size of a split begin anew") {
+TEST_CASE("neighbours that reach 40 percent of the size of a split wait from the beginning") {
   Watched watched({199, 200});
   watched.after(hours{0});
   watched.view.parts[0].bytes = 200;
@@ -53,7 +53,7 @@ TEST_CASE("neighbours that reach 40 percent of the size of a split begin anew") 
   CHECK(watched.after(hours{1}) == Pair{0, 1});
 }
 
-TEST_CASE("neighbours that reach 40 percent of the throughput of one begin anew") {
+TEST_CASE("neighbours that reach 40 percent of the throughput of one partition wait from the beginning") {
   Watched watched({100, 100});
   watched.view.parts[0].per_second = 1'999;
   watched.view.parts[1].per_second = 2'000;
@@ -72,7 +72,7 @@ TEST_CASE("a partition whose size is not known is not small") {
   CHECK_FALSE(watched.after(hours{24}));
 }
 
-TEST_CASE("a partition that a split or a merge has made begins anew") {
+TEST_CASE("a partition that a split or a merge has made waits from the beginning") {
   Watched watched({100, 100, 100});
   watched.after(hours{0});
   watched.view.parts = {{0, 100, 0}, {3, 150, 0}};
