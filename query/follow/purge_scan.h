@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -21,9 +22,15 @@ class PurgeScan {
   /// Removes the entries of `gone` and stores `purge_count` with that, in one transaction.
   using Remove = FunctionRef<Expected<void>(std::vector<std::string> gone, std::uint64_t purge_count)>;
 
-  /// Continues with at most `documents_max` rows of `by_document`, whose keys are ids. `known`: the purge count up to
-  /// which the index was checked. True once all were checked: `remove` was then given the count at the first of the
-  /// calls. After an error the same rows are checked again.
+  /// At most `count_max` ids of documents that the index contains, those after `after`, in their order.
+  using NextIds = FunctionRef<Expected<std::vector<std::string>>(std::string_view after, std::size_t count_max)>;
+
+  /// Continues with at most `documents_max` documents. `known`: the purge count up to which the index was checked. True
+  /// once all were checked: `remove` was then given the count at the first of the calls. After an error the same
+  /// documents are checked again.
+  Expected<bool> run(NextIds next_ids, std::uint64_t known, const GoneDocuments& gone, std::size_t documents_max,
+                     Remove remove);
+  /// The same for the ids that are the keys of `by_document`.
   Expected<bool> run(storage::Store& store, storage::Tree by_document, std::uint64_t known, const GoneDocuments& gone,
                      std::size_t documents_max, Remove remove);
   /// The purged documents were removed in another way: the next scan begins again.

@@ -142,7 +142,7 @@ storage::Sequence Projection::JoinConsumer::complete_through() const {
 }
 
 storage::Sequence Projection::JoinConsumer::knows_deletions_through() const {
-  return std::max(checkpoint(), scanned_through_.load(std::memory_order_acquire));
+  return std::max(checkpoint(), purge_scan_.scanned_through());
 }
 
 Expected<void> Projection::JoinConsumer::note(std::string_view id, std::optional<std::string> key,
@@ -202,28 +202,19 @@ Expected<void> Projection::JoinConsumer::remove(const std::vector<std::string>& 
 Expected<bool> Projection::JoinConsumer::remove_known(const KnownPurges& purges) {
   if (checkpoint() < purges.since || purge_count() == unknown_purges) return false;
   OCTAVO_TRY_VOID(remove(purges.gone, purges.purge_count));
-  search_.reset();
+  purge_scan_.reset();
   return true;
 }
 
 // Looks at all documents that were looked up, or are counted.
 Expected<bool> Projection::JoinConsumer::remove_purged(const GoneDocuments& gone, std::size_t documents_max) {
-  if (!search_) search_ = Search{gone.watermark, gone.purge_count, {}};
-  OCTAVO_TRY(const auto ids, projection_.state_->joined_after(join_, is_count(), search_->last, documents_max));
-  std::vector<std::string> found;
-  for (const std::string& id : ids) {
-    OCTAVO_TRY(const bool is_gone, gone.is_gone(id));
-    if (is_gone) found.push_back(id);
-  }
-  const bool is_end = ids.size() < documents_max;
-  if (!found.empty() || is_end) OCTAVO_TRY_VOID(remove(found, is_end ? search_->purge_count : purge_count()));
-  if (!is_end) {
-    search_->last = ids.back();
-    return false;
-  }
-  scanned_through_.store(search_->watermark, std::memory_order_release);
-  search_.reset();
-  return true;
+  const auto next_ids = [this](std::string_view after, std::size_t count_max) {
+    return projection_.state_->joined_after(join_, is_count(), after, count_max);
+  };
+  const auto remove_some = [this](const std::vector<std::string>& found, std::uint64_t count) {
+    return remove(found, count);
+  };
+  return purge_scan_.run(next_ids, purge_count(), gone, documents_max, remove_some);
 }
 
 }  // namespace octavo::query::project

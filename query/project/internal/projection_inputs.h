@@ -73,16 +73,10 @@ class Projection::JoinConsumer final : public FeedConsumer {
   std::atomic<storage::Sequence> checkpoint_{0};
   std::atomic<storage::Sequence> complete_through_{0};
   std::atomic<std::uint64_t> purge_count_{0};
-  std::atomic<storage::Sequence> scanned_through_{0};
 
   // Used by the follower's job only.
   storage::Sequence stored_checkpoint_ = 0;
-  struct Search {
-    storage::Sequence watermark = 0;
-    std::uint64_t purge_count = 0;
-    std::string last;  ///< id that was looked at
-  };
-  std::optional<Search> search_;  ///< for documents that are gone
+  PurgeScan purge_scan_;
 };
 
 }  // namespace octavo::query::project
