@@ -100,12 +100,15 @@ struct DocumentWrite {
   std::uint32_t owner = 0;
 };
 
+/// DocumentWrite::owner of a copy of another database (query/copy): it changes all documents, and belongs to none.
+inline constexpr std::uint32_t copy_owner = 0xFFFFFFFF;
+
 /// The projections that write documents of a database. Such a document belongs to its projection: clients cannot
 /// change it. The row of a projection that no longer exists is an ordinary document. Immutable.
 struct DocumentOwners {
   struct Owner {
     std::uint32_t number = 0;  ///< not 0; never given twice in a database
-    std::string name;          ///< for messages: "front_page of blog/posts"
+    std::string name;          ///< for messages: "projection front_page of blog/posts"
     bool exclusive = false;    ///< clients may write only design documents and local documents
   };
   std::vector<Owner> owners;

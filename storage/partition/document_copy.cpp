@@ -26,9 +26,9 @@ std::size_t PartitionCopy::bytes() const {
   return bytes;
 }
 
-Expected<DocumentCopy> CopyReader::document(std::string_view id) const {
+Expected<DocumentCopy> CopyReader::document_as(std::string_view id, std::string_view as) const {
   DocumentCopy copy;
-  copy.id = id;
+  copy.id = as;
   OCTAVO_TRY(const auto row, find_document_row(transaction_, trees_, id));
   if (!row) return copy;
   OCTAVO_TRY(const DocumentRecord document, decode_document(id, row->record));
@@ -42,16 +42,15 @@ Expected<DocumentCopy> CopyReader::document(std::string_view id) const {
   copy.body.assign(document.body);
   const history::Trees history_trees{tree(PartitionTree::histories), tree(PartitionTree::revisions)};
   OCTAVO_TRY(const RevisionTree revisions, history::read(transaction_, history_trees, document));
-  auto stored = history::stored_form(id, revisions);
+  auto stored = history::stored_form(as, revisions);
   encode_ancestry(copy.ancestry, stored.ancestry);
   copy.histories = std::move(stored.rows);
   if (!document.has_conflicts) return copy;
   for (const RevisionTree::Node* leaf : revisions.leaves()) {
     if (leaf->revision == document.revision) continue;
-    std::string key = leaf_key(id, leaf->revision);
-    OCTAVO_TRY(const auto body, long_key::get(transaction_, tree(PartitionTree::leaves), key));
-    if (!body) return fail(ErrorCode::corrupted, "A conflicting revision of " + copy.id + " is missing.");
-    copy.leaves.emplace_back(std::move(key), *body);
+    OCTAVO_TRY(const auto body, long_key::get(transaction_, tree(PartitionTree::leaves), leaf_key(id, leaf->revision)));
+    if (!body) return fail(ErrorCode::corrupted, "A conflicting revision of " + std::string(id) + " is missing.");
+    copy.leaves.emplace_back(leaf_key(as, leaf->revision), *body);
   }
   return copy;
 }

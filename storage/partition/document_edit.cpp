@@ -48,7 +48,7 @@ Expected<Expected<std::optional<Revision>>> DocumentWriter::resolve_parent(const
 }
 
 Refusal DocumentWriter::check_owner(const DocumentWrite& write, const Before& before) const {
-  if (environment_.owners == nullptr && write.owner == 0) return std::nullopt;
+  if (write.owner == copy_owner || (environment_.owners == nullptr && write.owner == 0)) return std::nullopt;
   const auto* const owner = before.live && before.document.owner != 0 && environment_.owners != nullptr
                                 ? environment_.owners->find(before.document.owner)
                                 : nullptr;
@@ -60,14 +60,13 @@ Refusal DocumentWriter::check_owner(const DocumentWrite& write, const Before& be
     return Error{ErrorCode::conflict, "The id is taken.", {}};
   }
   if (owner != nullptr) {
-    return Error{ErrorCode::forbidden,
-                 "The document is a row of the projection " + owner->name + ", which alone changes it.",
+    return Error{ErrorCode::forbidden, "The document is a row of the " + owner->name + ", which alone changes it.",
                  "derived_document"};
   }
   const auto* const exclusive = environment_.owners->exclusive();
-  if (exclusive != nullptr && !write.deleted && !is_design_id(write.id)) {
+  if (exclusive != nullptr && (!write.deleted || exclusive->number == copy_owner) && !is_design_id(write.id)) {
     return Error{ErrorCode::forbidden,
-                 "The projection " + exclusive->name +
+                 "The " + exclusive->name +
                      " has this database to itself: clients write only design "
                      "documents and local documents.",
                  "derived_document"};
@@ -90,20 +89,25 @@ Expected<Refusal> DocumentWriter::check(const DocumentWrite& write) {
     OCTAVO_TRY(auto parent, resolve_parent(write, before));
     if (!parent) return Refusal(std::move(parent).error());
   }
-  OCTAVO_TRY(auto refusal, check_unique(write));
+  if (write.deleted) return std::nullopt;
+  OCTAVO_TRY(auto refusal, check_unique(write.id, write.partition_key, write.body));
   if (refusal) return refusal;
-  return check_quota(write, before);
+  return check_quota(write.partition_key, write.body.size(), before);
 }
 
 Expected<EditOutcome> DocumentWriter::apply(const DocumentWrite& write) {
   OCTAVO_TRY(Before before, load(write.id));
   if (auto refusal = check_owner(write, before)) return EditOutcome(std::unexpected(*std::move(refusal)));
-  if (write.owner != 0) {
+  if (write.owner == copy_owner) {
+    if (!before.exists || before.document.deleted) return EditOutcome(WrittenDocument{before.document.revision, 0});
+  } else if (write.owner != 0) {
     OCTAVO_TRY(const bool done, is_written_already(write, before));
     if (done) return EditOutcome(WrittenDocument{before.document.revision, 0});
   }
-  OCTAVO_TRY(auto quota, check_quota(write, before));
-  if (quota) return EditOutcome(std::unexpected(*std::move(quota)));
+  if (!write.deleted) {
+    OCTAVO_TRY(auto quota, check_quota(write.partition_key, write.body.size(), before));
+    if (quota) return EditOutcome(std::unexpected(*std::move(quota)));
+  }
 
   Revision revision;
   std::vector<Revision> own_path;
@@ -139,8 +143,8 @@ Expected<EditOutcome> DocumentWriter::apply(const DocumentWrite& write) {
       return EditOutcome(WrittenDocument{revision, sequence});
     }
   }
-  if (environment_.unique_keys != nullptr && after.winner()->revision == revision) {
-    OCTAVO_TRY(auto unique, check_unique(write));
+  if (!write.deleted && environment_.unique_keys != nullptr && after.winner()->revision == revision) {
+    OCTAVO_TRY(auto unique, check_unique(write.id, write.partition_key, write.body));
     if (unique) return EditOutcome(std::unexpected(*std::move(unique)));
   }
   const bool created = !before.live;

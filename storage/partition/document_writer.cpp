@@ -115,13 +115,13 @@ Expected<Sequence> DocumentWriter::last_change(std::string_view partition_key) c
   return logical_rows::last_change(transaction_, logical_trees(), partition_key, known->second);
 }
 
-Expected<Refusal> DocumentWriter::check_quota(const DocumentWrite& write, const Before& before) {
-  if (write.partition_key.empty() || write.deleted) return std::nullopt;
-  OCTAVO_TRY(const logical_rows::Partition* partition, logical_partition(write.partition_key));
+Expected<Refusal> DocumentWriter::check_quota(std::string_view partition_key, std::size_t body_bytes,
+                                              const Before& before) {
+  if (partition_key.empty()) return std::nullopt;
+  OCTAVO_TRY(const logical_rows::Partition* partition, logical_partition(partition_key));
   const std::uint64_t stored_bytes = partition->record.statistics.external_bytes;
   const std::uint64_t old_bytes = before.exists ? before.document.body.size() : 0;
-  if (write.body.size() > old_bytes &&
-      stored_bytes + write.body.size() - old_bytes > environment_.logical_partition_bytes_max) {
+  if (body_bytes > old_bytes && stored_bytes + body_bytes - old_bytes > environment_.logical_partition_bytes_max) {
     return Refusal(Error{ErrorCode::partition_full,
                          "Partition key reached maximum size of " +
                              size_text(environment_.logical_partition_bytes_max) +
@@ -170,12 +170,12 @@ Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body
 }
 
 // Refuses if another document of the logical partition has one of the unique values.
-Expected<Refusal> DocumentWriter::check_unique(const DocumentWrite& write) {
-  if (environment_.unique_keys == nullptr || write.deleted || write.partition_key.empty()) return std::nullopt;
-  for (const std::string& digest : environment_.unique_keys->digests(write.body)) {
-    OCTAVO_TRY(const auto owner,
-               logical_rows::unique_owner(transaction_, logical_trees(), write.partition_key, digest));
-    if (!owner || *owner == write.id) continue;
+Expected<Refusal> DocumentWriter::check_unique(std::string_view id, std::string_view partition_key,
+                                               std::string_view json) {
+  if (environment_.unique_keys == nullptr || partition_key.empty()) return std::nullopt;
+  for (const std::string& digest : environment_.unique_keys->digests(json)) {
+    OCTAVO_TRY(const auto owner, logical_rows::unique_owner(transaction_, logical_trees(), partition_key, digest));
+    if (!owner || *owner == id) continue;
     const std::string owner_id(*owner);
     OCTAVO_TRY(const auto document, find_record(owner_id));
     if (document && !document->deleted) {

@@ -84,7 +84,11 @@ class DocumentWriter {
   Expected<void> drop(const Tombstone& tombstone);
   /// Replaces the document by its copy from another partition, with the copy's sequence, or removes it if the copy says
   /// that it does not exist. Neither allocates a sequence nor logs a version.
-  Expected<void> adopt(const DocumentCopy& copy);
+  Expected<void> adopt(const DocumentCopy& copy) { return take_over(copy, copy.sequence); }
+  /// Does the same for a document of another database: with a new sequence, unless it is there already as the copy
+  /// says. Refuses a copy that exceeds the size of a logical partition or violates a unique key, and changes nothing
+  /// then.
+  Expected<Refusal> adopt_as_new(const DocumentCopy& copy);
   /// Takes over the counters of the other partition, whose feed is adopted completely.
   void adopt_counters(Sequence last_sequence, std::uint64_t purge_count, Sequence dropped_through);
   /// Writes counters and records of logical partitions. Must be the last call before the commit.
@@ -122,8 +126,9 @@ class DocumentWriter {
   Expected<void> read_tree(Before& before) const;
   /// The parent of an interactive edit, or the error that explains why it has none.
   Expected<Expected<std::optional<Revision>>> resolve_parent(const DocumentWrite& write, Before& before) const;
-  Expected<Refusal> check_quota(const DocumentWrite& write, const Before& before);
-  Expected<Refusal> check_unique(const DocumentWrite& write);
+  Expected<Refusal> check_quota(std::string_view partition_key, std::size_t body_bytes, const Before& before);
+  Expected<Refusal> check_unique(std::string_view id, std::string_view partition_key, std::string_view json);
+  Expected<void> take_over(const DocumentCopy& copy, Sequence sequence);
   /// Refuses a change of what belongs to another: see DocumentWrite::owner.
   Refusal check_owner(const DocumentWrite& write, const Before& before) const;
   /// Whether a projection's edit has nothing to do.

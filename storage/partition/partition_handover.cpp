@@ -22,7 +22,29 @@ void PhysicalPartition::note_unfed(std::shared_ptr<UnfedChanges> changes) {
   unfed_ = std::move(changes);
 }
 
-Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
+Expected<Refusal> DocumentWriter::adopt_as_new(const DocumentCopy& copy) {
+  OCTAVO_ASSERT(copy.exists);
+  OCTAVO_TRY(const Before before, load(copy.id));
+  const DocumentRecord& there = before.document;
+  if (before.exists && there.revision == copy.revision && there.modified_s == copy.modified_s && !there.has_conflicts &&
+      !copy.has_conflicts && there.ancestry == copy.ancestry && there.body.bytes() == copy.body.view().bytes()) {
+    return std::nullopt;
+  }
+  if (!copy.deleted) {
+    OCTAVO_TRY(auto quota, check_quota(copy.partition_key, copy.body.view().size(), before));
+    if (quota) return quota;
+    if (environment_.unique_keys != nullptr) {
+      OCTAVO_TRY(const std::string_view json, copy.body.view().open(new_json_));
+      OCTAVO_TRY(auto unique, check_unique(copy.id, copy.partition_key, json));
+      if (unique) return unique;
+    }
+  }
+  OCTAVO_TRY_VOID(take_over(copy, environment_.sequences.next(environment_.partition_id)));
+  return std::nullopt;
+}
+
+// `sequence`: of the document from now on.
+Expected<void> DocumentWriter::take_over(const DocumentCopy& copy, Sequence sequence) {
   OCTAVO_ASSERT(!copy.exists || !copy.id.empty());  // a purge may name an id that no document can have
   OCTAVO_ASSERT(copy.partition_key.empty() || in_logical_partition(copy.id, copy.partition_key));
   OCTAVO_ASSERT(copy.leaves.empty() || copy.has_conflicts);
@@ -48,7 +70,7 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
   if (copy.exists) {
     document.id = copy.id;
     document.revision = copy.revision;
-    document.sequence = copy.sequence;
+    document.sequence = sequence;
     document.modified_s = copy.modified_s;
     document.deleted = copy.deleted;
     document.has_conflicts = copy.has_conflicts;
@@ -65,18 +87,17 @@ Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
       OCTAVO_TRY_VOID(long_key::put(transaction_, tree(PartitionTree::leaves), key, value));
     }
     record_.clear();
-    encode_feed_row(record_, {copy.sequence, copy.id, copy.revision, copy.deleted, copy.has_conflicts});
+    encode_feed_row(record_, {sequence, copy.id, copy.revision, copy.deleted, copy.has_conflicts});
     std::string key;
-    append_key_u64(key, copy.sequence);
-    const bool newest = copy.sequence > counters_.last_sequence;
+    append_key_u64(key, sequence);
+    const bool newest = sequence > counters_.last_sequence;
     OCTAVO_TRY_VOID(newest ? transaction_.append(tree(PartitionTree::feed), key, record_)
                            : transaction_.put(tree(PartitionTree::feed), key, record_));
     if (!copy.partition_key.empty()) {
       OCTAVO_TRY(logical_rows::Partition * partition, logical_partition(copy.partition_key));
-      OCTAVO_TRY_VOID(
-          logical_rows::insert(transaction_, logical_trees(), copy.partition_key, *partition, copy.sequence));
+      OCTAVO_TRY_VOID(logical_rows::insert(transaction_, logical_trees(), copy.partition_key, *partition, sequence));
     }
-    counters_.last_sequence = std::max(counters_.last_sequence, copy.sequence);
+    counters_.last_sequence = std::max(counters_.last_sequence, sequence);
     if (reads_bodies_) {
       OCTAVO_TRY(const std::string_view json, document.body.open(new_json_));
       stored = DocumentView{document, json};

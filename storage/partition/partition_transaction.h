@@ -10,6 +10,7 @@
 namespace octavo::storage {
 
 class DocumentWriter;
+struct DocumentCopy;
 
 /// The calls that a transaction's task may make, on the writer's thread of a physical partition.
 class PartitionTransaction final : public DocumentTransaction {
@@ -19,6 +20,10 @@ class PartitionTransaction final : public DocumentTransaction {
   /// Does the same as find(), without opening the body.
   Expected<std::optional<DocumentRecord>> find_record(std::string_view id);
   Expected<EditOutcome> apply(const DocumentWrite& write) override;
+  /// See DocumentWriter::adopt_as_new.
+  Expected<Refusal> adopt(const DocumentCopy& copy);
+  /// Deletes the document with all its conflicting revisions, also one that clients may not delete.
+  Expected<void> remove(const std::string& id, std::string_view partition_key);
   std::int64_t now_s() const;  ///< the time stamped on the edits
   /// See logical_rows::last_change.
   Expected<Sequence> last_change(std::string_view partition_key) const;
