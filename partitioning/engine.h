@@ -68,6 +68,8 @@ using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Databa
 ///     index-<identity>/           LMDB: one global index
 ///     view-<identity>/            LMDB: the views of a design document; definition.json
 ///     search-<identity>/          one full-text index; definition.json
+///     projection-<identity>/      LMDB: the state of a projection of this database
+///     copy-<id>/                  LMDB: the state of a copy of this database
 ///   …/new/                        LMDB: the draft of a compaction, in the folder that it compacts
 class Engine {
  public:

@@ -8,6 +8,7 @@
 #include "api/couch/call/errors.h"
 #include "api/couch/changes/routes.h"
 #include "api/couch/cloudant/routes.h"
+#include "api/couch/copies/routes.h"
 #include "api/couch/databases/routes.h"
 #include "api/couch/documents/bulk_handlers.h"
 #include "api/couch/documents/document_handlers.h"
@@ -88,6 +89,7 @@ RouteList all_routes() {
   add_sql_routes(routes);
   add_procedure_routes(routes);
   add_projection_routes(routes);
+  add_copy_routes(routes);
   add_search_routes(routes);
   add_reshard_routes(routes);
   add_cloudant_routes(routes);

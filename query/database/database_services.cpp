@@ -135,7 +135,8 @@ DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks
       design_functions_(database),
       feed_indexes_(database, tasks, feed_index_kinds()),
       indexes_(database, tasks, policy_of(properties.value_or(DatabaseProperties{}))),
-      projections_(database, tasks, read_form) {
+      projections_(database, tasks, read_form),
+      copies_(database, tasks, read_form) {
   const std::lock_guard lock(mutex_);
   if (properties) apply(*properties);
 }
@@ -205,12 +206,13 @@ std::optional<advice::WriteCounters> write_counters(const partitioning::Database
 // How far the indexes have read the feed that make progress. Those that are behind are woken: in a database that does
 // not change nothing else does that.
 storage::Sequence DatabaseServices::followed_through() {
-  const storage::Sequence through =
-      std::min({feed_indexes_.followed_through(), indexes_.followed_through(), projections_.followed_through()});
+  const storage::Sequence through = std::min({feed_indexes_.followed_through(), indexes_.followed_through(),
+                                              projections_.followed_through(), copies_.followed_through()});
   if (through < database_.watermark()) {
     feed_indexes_.committed();
     indexes_.committed();
     projections_.committed();
+    copies_.committed();
   }
   return through;
 }
@@ -226,6 +228,7 @@ void DatabaseServices::committed() {
   feed_indexes_.committed();
   indexes_.committed();
   projections_.committed();
+  copies_.committed();
   if (auto* const tombstones = told_of_commits_.load(std::memory_order_acquire)) tombstones->committed();
 }
 
@@ -270,6 +273,7 @@ void DatabaseServices::shut_down() {
   if (expiration_) expiration_->stop();
   if (retention_) retention_->stop();
   if (tombstones_) tombstones_->stop();
+  copies_.shut_down();
   projections_.shut_down();
   feed_indexes_.shut_down();
   indexes_.shut_down();
@@ -304,17 +308,19 @@ Expected<void> DatabaseServices::clean_up() {
 }
 
 std::size_t DatabaseServices::open_store_count() const {
-  return feed_indexes_.open_store_count() + indexes_.open_store_count() + projections_.open_store_count();
+  return feed_indexes_.open_store_count() + indexes_.open_store_count() + projections_.open_store_count() +
+         copies_.open_store_count();
 }
 
 std::uint64_t DatabaseServices::last_used_ms() const {
-  return std::max({feed_indexes_.last_used_ms(), indexes_.last_used_ms(), projections_.last_used_ms()});
+  return std::max(
+      {feed_indexes_.last_used_ms(), indexes_.last_used_ms(), projections_.last_used_ms(), copies_.last_used_ms()});
 }
 
 std::size_t DatabaseServices::close_idle(std::uint64_t last_used_before_ms) {
   recorder_.forget_if_idle();
   return feed_indexes_.close_idle(last_used_before_ms) + indexes_.close_idle(last_used_before_ms) +
-         projections_.close_idle(last_used_before_ms);
+         projections_.close_idle(last_used_before_ms) + copies_.close_idle(last_used_before_ms);
 }
 
 }  // namespace octavo::query

@@ -14,6 +14,7 @@
 #include "base/unix_time.h"
 #include "partitioning/engine.h"
 #include "query/advice/request_recorder.h"
+#include "query/copy/copies.h"
 #include "query/database/database_properties.h"
 #include "query/database/expiry.h"
 #include "query/database/tombstone_retention.h"
@@ -54,6 +55,8 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   const advice::RequestRecorder& recorder() const { return recorder_; }
   /// The projections of which the database is the source.
   project::Projections& projections() { return projections_; }
+  /// Of the database to others.
+  copy::Copies& copies() { return copies_; }
   /// The functions of the database's design documents.
   DesignFunctions& design_functions() { return design_functions_; }
   /// Waits until all documents that have expired by now are deleted, so that indexes that follow the feed no longer
@@ -97,6 +100,7 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   FeedIndexes feed_indexes_;
   MangoIndexes indexes_;
   project::Projections projections_;
+  copy::Copies copies_;
   std::mutex mutex_;                                ///< guards the members below
   std::unique_ptr<Expiration> expiration_;          ///< created when documents first have a time to live, and then kept
   std::unique_ptr<VersionRetention> retention_;     ///< as above, for versions of documents

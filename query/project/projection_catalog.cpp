@@ -122,8 +122,8 @@ Expected<void> check_exclusive(const storage::DocumentOwners& owners, bool wants
   if (exclusive == nullptr && (!wants_all || owners.owners.empty())) return {};
   return fail(ErrorCode::conflict,
               exclusive != nullptr
-                  ? fmt::format("The target belongs to the projection {} alone.", exclusive->name)
-                  : fmt::format("The target has rows of the projection {}, so it cannot belong to another one alone.",
+                  ? fmt::format("The target belongs to the {} alone.", exclusive->name)
+                  : fmt::format("The target has rows of the {}, so it cannot belong to another one alone.",
                                 owners.owners.front().name),
               "not_exclusive");
 }
@@ -249,6 +249,25 @@ Expected<void> erase_projection(Catalog& catalog, std::string_view source_tag, c
   return catalog.erase_fact(Catalog::area_of_database(record.target_tag), owner_fact_name(record.owner));
 }
 
+namespace {
+
+// A copy that has not ended (query/copy/copy_catalog.h).
+Expected<std::optional<storage::DocumentOwners::Owner>> copy_into(Catalog& catalog, std::string_view target_tag) {
+  OCTAVO_TRY(const auto from, catalog.fact(Catalog::area_of_database(target_tag), copied_from_fact));
+  const auto parsed = from ? parse_json(*from) : Expected<json::value>(nullptr);
+  if (!parsed || !parsed->is_object()) return std::nullopt;
+  const json::object& object = parsed->get_object();
+  OCTAVO_TRY(const auto stored, catalog.fact(Catalog::area_of_database(text_member(object, "tag")),
+                                             std::string(copy_prefix) + text_member(object, "copy")));
+  const auto record = stored ? parse_json(*stored) : Expected<json::value>(nullptr);
+  if (!record || !record->is_object()) return std::nullopt;
+  const auto* const ended = record->get_object().if_contains("ended");
+  if (ended != nullptr && *ended == true) return std::nullopt;
+  return storage::DocumentOwners::Owner{storage::copy_owner, "copy of " + text_member(object, "source"), true};
+}
+
+}  // namespace
+
 Expected<storage::DocumentOwners> owners_of(Catalog& catalog, std::string_view target_tag) {
   OCTAVO_TRY(const auto facts, catalog.facts(Catalog::area_of_database(target_tag)));
   storage::DocumentOwners owners;
@@ -266,11 +285,13 @@ Expected<storage::DocumentOwners> owners_of(Catalog& catalog, std::string_view t
     if (!stored) continue;
     const auto record = from_text(projection, *stored);
     if (record && (record->owner != owner.number || record->target_tag != target_tag)) continue;
-    owner.name = projection + " of " + text_member(object, "source");
+    owner.name = "projection " + projection + " of " + text_member(object, "source");
     const auto* const exclusive = object.if_contains("exclusive");
     owner.exclusive = exclusive != nullptr && exclusive->is_bool() && exclusive->get_bool();
     owners.owners.push_back(std::move(owner));
   }
+  OCTAVO_TRY(auto copy, copy_into(catalog, target_tag));
+  if (copy) owners.owners.insert(owners.owners.begin(), *std::move(copy));
   return owners;
 }
 

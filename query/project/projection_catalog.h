@@ -37,7 +37,11 @@ NextDefinition next_of(const ProjectionRecord& record, std::span<const JoinedDat
                        ProjectionDefinition definition);
 Expected<void> erase_projection(storage::Catalog& catalog, std::string_view source_tag, const ProjectionRecord& record);
 
-/// The projections that write into a database.
+/// The name of the fact by which a database knows of the copy that writes into it, and the beginning of the names of
+/// copies (query/copy/copy_catalog.h).
+inline constexpr std::string_view copied_from_fact = "copied_from";
+inline constexpr std::string_view copy_prefix = "copy/";
+/// The projections that write into a database, or the copy that does.
 Expected<storage::DocumentOwners> owners_of(storage::Catalog& catalog, std::string_view target_tag);
 
 /// The names of the databases that have projections. Forgets those that are gone.

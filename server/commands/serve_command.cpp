@@ -280,6 +280,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   runtime_settings.observe(DatabaseSettings(engine));
   engine.moves().start();
   query::project::Projections::resume(engine);
+  query::copy::Copies::resume(engine);
   auto authenticator = api::couch::Authenticator::create(settings, engine);
   if (!authenticator) return refuse(authenticator.error());
   std::shared_ptr<ServerCertificate> configured;

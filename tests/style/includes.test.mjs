@@ -68,8 +68,9 @@ const allowed = {
   'query/sql/compile': 'query/json query/sql/evaluate query/sql/functions query/sql/syntax',
   'query/project':
     'query/follow query/index query/json query/selector query/sql/compile query/sql/evaluate query/sql/syntax',
+  'query/copy': 'query/follow query/json query/project',
   'query/database':
-    'query/advice query/design query/follow query/functions query/index query/index/catalog query/index/local query/json ' +
+    'query/advice query/copy query/design query/follow query/functions query/index query/index/catalog query/index/local query/json ' +
     'query/project query/search query/view',
   'query/sql/constraints':
     'query/index query/json query/selector query/sql/compile query/sql/evaluate query/sql/syntax',
@@ -97,8 +98,10 @@ const allowed = {
   'api/couch/queries': 'api/couch/auth api/couch/call api/couch/documents api/http api/models api/scripts',
   'api/couch/cloudant': 'api/couch/auth api/couch/call api/couch/documents',
   'api/couch/projections': 'api/couch/auth api/couch/call',
+  'api/couch/copies': 'api/couch/auth api/couch/call',
   'api/couch':
-    'api/couch/auth api/couch/call api/couch/changes api/couch/cloudant api/couch/databases api/couch/documents ' +
+    'api/couch/auth api/couch/call api/couch/changes api/couch/cloudant api/couch/copies api/couch/databases ' +
+    'api/couch/documents ' +
     'api/couch/functions api/couch/projections api/couch/queries api/couch/server api/http',
   'server/http': '',
   'server/process': '',

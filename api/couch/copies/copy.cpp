@@ -1,0 +1,212 @@
+// /{db}/_copy: the documents of a database in another one, under another partition key.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "api/couch/auth/authenticator.h"
+#include "api/couch/auth/security.h"
+#include "api/couch/call/json_reply.h"
+#include "api/couch/call/json_request.h"
+#include "api/couch/call/query_parameters.h"
+#include "api/couch/copies/routes.h"
+#include "partitioning/engine.h"
+#include "query/database/database_services.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+namespace json = boost::json;
+namespace copy = query::copy;
+
+constexpr std::size_t timeout_default_ms = 60'000;
+constexpr std::size_t timeout_max_ms = 600'000;
+
+std::unexpected<Error> no_copy() {
+  return fail(ErrorCode::not_found, "There is no copy with this id.");
+}
+
+Expected<void> refuse_system_database(std::string_view name) {
+  if (!name.starts_with('_')) return {};
+  return fail(ErrorCode::bad_request, fmt::format("The system database {} is neither copied nor a copy.", name),
+              "copy_syntax");
+}
+
+std::uint64_t documents_in(const partitioning::Database& database) {
+  const auto statistics = database.statistics();
+  return statistics ? statistics->document_count : 0;
+}
+
+json::object shown(const Call& call, const copy::Copies::View& view) {
+  json::object object{{"id", view.record.id},
+                      {"state", view.state},
+                      {"reason", view.failure ? json::value(*view.failure) : json::value()},
+                      {"source", call.database->name()},
+                      {"target", view.record.definition.target},
+                      {"definition", view.record.definition.json},
+                      {"created", view.record.created_s}};
+  if (view.record.has_ended) return object;
+  const auto target = call.services.engine.open_database(view.record.definition.target);
+  const bool is_there = target && (*target)->instance_tag() == view.record.target_tag;
+  const std::uint64_t copied = is_there ? documents_in(**target) : 0;
+  const std::uint64_t expected = documents_in(*call.database);
+  object["copied"] = copied;
+  object["expected"] = expected;
+  object["behind"] = view.behind;
+  object["skipped"] = view.status.numbers.skipped;
+  object["per_second"] = std::round(view.status.per_second);
+  json::value eta;
+  if (view.state == "copying" && view.status.per_second >= 1) {
+    eta = std::ceil(static_cast<double>(expected - std::min(copied, expected)) / view.status.per_second);
+  } else if (view.state == "following") {
+    eta = 0;
+  }
+  object["eta_seconds"] = std::move(eta);
+  return object;
+}
+
+/// Runs what waits for the disk.
+template <class Work>
+Task<Expected<void>> run_work(Call& call, Work work) {
+  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
+  auto run = [&] { return work(services->copies()); };
+  co_return co_await call.services.engine.workers().run_blocking(std::move(run));
+}
+
+/// Errors: not_found (`target_missing`); forbidden: who copies documents shows them to other readers.
+Expected<std::shared_ptr<partitioning::Database>> open_target(const Call& call, const std::string& name) {
+  OCTAVO_TRY_VOID(refuse_system_database(name));
+  auto target = call.services.engine.open_database(name);
+  if (!target) {
+    if (target.error().code != ErrorCode::not_found) return target;
+    return fail(ErrorCode::not_found, fmt::format("The target {} does not exist: create it first.", name),
+                "target_missing");
+  }
+  if ((*target)->instance_tag() == call.database->instance_tag()) {
+    return fail(ErrorCode::bad_request, "A database cannot be copied into itself.", "copy_syntax");
+  }
+  if (!is_database_admin(call.user, **target, call.services.authenticator.has_admins())) {
+    return fail(ErrorCode::forbidden, fmt::format("You are not an administrator of the target {}.", name));
+  }
+  return target;
+}
+
+Task<Expected<Reply>> post_copy(Call& call) {
+  OCTAVO_CO_TRY_VOID(refuse_system_database(call.database->name()));
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  OCTAVO_CO_TRY(auto definition, copy::CopyDefinition::parse(body));
+  std::string id;
+  const auto add = [&](copy::Copies& copies) -> Expected<void> {
+    OCTAVO_TRY(const auto target, open_target(call, definition.target));
+    OCTAVO_TRY(id, copies.add(definition, *target));
+    return {};
+  };
+  OCTAVO_CO_TRY_VOID(co_await run_work(call, add));
+  auto reply = json_reply(json::object{{"ok", true}, {"id", id}});
+  reply.status = 202;
+  co_return reply;
+}
+
+Task<Expected<Reply>> get_copies(Call& call) {
+  json::array all;
+  const auto show = [&](copy::Copies& copies) -> Expected<void> {
+    for (const auto& view : copies.views()) all.push_back(shown(call, view));
+    return {};
+  };
+  OCTAVO_CO_TRY_VOID(co_await run_work(call, show));
+  co_return json_reply(json::object{{"copies", std::move(all)}});
+}
+
+Task<Expected<Reply>> get_copy(Call& call) {
+  std::optional<json::object> found;
+  const auto show = [&](copy::Copies& copies) -> Expected<void> {
+    for (const auto& view : copies.views()) {
+      if (view.record.id == call.path("id")) found = shown(call, view);
+    }
+    return {};
+  };
+  OCTAVO_CO_TRY_VOID(co_await run_work(call, show));
+  if (!found) co_return no_copy();
+  co_return json_reply(*std::move(found));
+}
+
+Task<Expected<Reply>> finish_copy(Call& call) {
+  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
+  OCTAVO_CO_TRY(const auto timeout_ms, wanted_count(call.request, "timeout", timeout_default_ms, timeout_max_ms));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  const auto ended = co_await services->copies().finish(std::string(call.path("id")), deadline);
+  if (!ended && ended.error().code == ErrorCode::timeout) {
+    co_return fail(
+        ErrorCode::timeout,
+        fmt::format("The target is not that far after {} ms: try again, or with a longer `timeout`.", timeout_ms));
+  }
+  OCTAVO_CO_TRY_VOID(ended);
+  co_return json_reply(json::object{{"ok", true}});
+}
+
+Task<Expected<Reply>> set_paused(Call& call, bool paused) {
+  const auto pause = [&](copy::Copies& copies) { return copies.pause(call.path("id"), paused); };
+  OCTAVO_CO_TRY_VOID(co_await run_work(call, pause));
+  co_return json_reply(json::object{{"ok", true}});
+}
+
+Task<Expected<Reply>> pause_copy(Call& call) {
+  co_return co_await set_paused(call, true);
+}
+
+Task<Expected<Reply>> resume_copy(Call& call) {
+  co_return co_await set_paused(call, false);
+}
+
+// What was copied goes, too, unless the copy has ended: then the target is a database of its own.
+Expected<void> cancel(Call& call, copy::Copies& copies, bool keeps_target) {
+  std::optional<copy::CopyRecord> record;
+  for (const auto& view : copies.views()) {
+    if (view.record.id == call.path("id")) record = view.record;
+  }
+  if (!record) return no_copy();
+  auto& engine = call.services.engine;
+  const std::string& name = record->definition.target;
+  if (!keeps_target && !record->has_ended) {
+    const auto target = engine.open_database(name);
+    const bool is_there = target && (*target)->instance_tag() == record->target_tag;
+    if (is_there && !is_database_admin(call.user, **target, call.services.authenticator.has_admins())) {
+      return fail(ErrorCode::forbidden, fmt::format("You are not an administrator of the target {}.", name));
+    }
+    if (is_there) OCTAVO_TRY_VOID(engine.delete_database(name));
+  }
+  OCTAVO_TRY_VOID(copies.cancel(record->id));
+  return {};
+}
+
+Task<Expected<Reply>> delete_copy(Call& call) {
+  const auto target = call.request.parameter("target").value_or("remove");
+  if (target != "remove" && target != "keep") {
+    co_return fail(ErrorCode::bad_request, "`target` must be `remove` or `keep`.", "query_parse_error");
+  }
+  const auto work = [&](copy::Copies& copies) { return cancel(call, copies, target == "keep"); };
+  OCTAVO_CO_TRY_VOID(co_await run_work(call, work));
+  co_return json_reply(json::object{{"ok", true}});
+}
+
+}  // namespace
+
+void add_copy_routes(RouteList& routes) {
+  constexpr Access admin_access = Access::database_admin;
+  routes.push_back({Method::get, "/{db}/_copy", admin_access, get_copies});
+  routes.push_back({Method::post, "/{db}/_copy", admin_access, post_copy});
+  routes.push_back({Method::get, "/{db}/_copy/{id}", admin_access, get_copy});
+  routes.push_back({Method::del, "/{db}/_copy/{id}", admin_access, delete_copy});
+  routes.push_back({Method::post, "/{db}/_copy/{id}/_finish", admin_access, finish_copy});
+  routes.push_back({Method::post, "/{db}/_copy/{id}/_pause", admin_access, pause_copy});
+  routes.push_back({Method::post, "/{db}/_copy/{id}/_resume", admin_access, resume_copy});
+}
+
+}  // namespace octavo::api::couch

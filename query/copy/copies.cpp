@@ -1,0 +1,459 @@
+#include "query/copy/copies.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/digest.h"
+#include "base/folder.h"
+#include "base/memory_retry.h"
+#include "base/unix_time.h"
+#include "partitioning/engine.h"
+#include "query/copy/copy_catalog.h"
+
+namespace octavo::query::copy {
+
+namespace {
+
+constexpr std::chrono::milliseconds load_retry{2'000};
+// Commits within this time make one batch, unless a request waits.
+constexpr std::chrono::milliseconds commit_delay{20};
+constexpr std::size_t id_bytes = 16;
+constexpr std::string_view folder_prefix = "copy-";
+
+std::unexpected<Error> no_copy() {
+  return fail(ErrorCode::not_found, "There is no copy with this id.");
+}
+
+FeedFollower::Options follower_options(const CopyRecord& record) {
+  FeedFollower::Options options;
+  options.subject = "copy to " + record.definition.target;
+  options.task.type = "copy";
+  options.task.index = record.definition.target;
+  options.rows_first = 1024;
+  return options;
+}
+
+}  // namespace
+
+/// Keeps what it uses, as its last job may end after the copy is gone.
+class Copies::Follower final : public FeedFollower {
+ public:
+  Follower(FollowContext& context, std::shared_ptr<DatabaseCopy> copy, std::shared_ptr<std::atomic<bool>> is_complete)
+      : FeedFollower(context, *copy, follower_options(copy->record())),
+        copy_(std::move(copy)),
+        is_complete_(std::move(is_complete)) {}
+
+ private:
+  void caught_up() override { is_complete_->store(true, std::memory_order_release); }
+
+  const std::shared_ptr<DatabaseCopy> copy_;
+  const std::shared_ptr<std::atomic<bool>> is_complete_;
+};
+
+/// One copy.
+struct Copies::Entry {
+  CopyRecord record;                       ///< guarded by mutex_
+  std::shared_ptr<DatabaseCopy> copy;      ///< null: it has ended
+  std::shared_ptr<FeedFollower> follower;  ///< null: it has ended, or its files could not be opened
+  std::optional<Error> unopened;           ///< why they could not
+  /// The target had all documents once. Shared with the follower.
+  std::shared_ptr<std::atomic<bool>> is_complete = std::make_shared<std::atomic<bool>>(false);
+};
+
+Copies::Copies(partitioning::Database& source, ActiveTasks* tasks, project::FormReader read_form)
+    : source_(source),
+      read_form_(read_form),
+      context_{source, tasks, jobs_, progress_, nullptr},
+      jobs_(source.engine().indexers()) {
+  if (read_form_ == nullptr) return;
+  const auto records = copies_of(source.engine().catalog(), source.instance_tag());
+  if (!records) {
+    spdlog::error("database {}: its copies cannot be read: {}", source.name(), records.error().reason);
+  } else if (!std::ranges::all_of(*records, &CopyRecord::has_ended)) {
+    any_.store(true, std::memory_order_release);
+    jobs_.post([this] { load_in_background(); });
+  }
+}
+
+Copies::~Copies() {
+  shut_down();
+}
+
+void Copies::resume(partitioning::Engine& engine) {
+  boost::asio::post(engine.workers().pool(), [&engine] {
+    const auto names =
+        run_guarded("opening databases that are copied", [&] { return sources_of_copies(engine.catalog()); });
+    if (!names) {
+      spdlog::error("the databases that are being copied cannot be listed: {}", names.error().reason);
+      return;
+    }
+    for (const std::string& name : *names) {
+      const auto opened = run_guarded("opening databases that are copied", [&] { return engine.open_database(name); });
+      if (!opened && opened.error().code == ErrorCode::overloaded) return;  // the server is shutting down
+    }
+  });
+}
+
+// --- what is defined ---
+
+void Copies::load_in_background() {
+  const auto loaded = run_guarded("opening copies", [this] { return load(); });
+  if (loaded || stopping_->load()) return;
+  spdlog::error("database {}: its copies cannot be read: {}", source_.name(), loaded.error().reason);
+  jobs_.post_after(load_retry, [this] { load_in_background(); });
+}
+
+Expected<void> Copies::load() {
+  const std::lock_guard changing(change_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (loaded_) return {};
+    if (stopping_->load()) return fail(ErrorCode::not_found, "Database does not exist.");
+  }
+  OCTAVO_TRY(const auto records, copies_of(source_.engine().catalog(), source_.instance_tag()));
+  remove_strays(records);
+  std::vector<EntryPtr> opened;
+  for (const CopyRecord& record : records) opened.push_back(open(record));
+  const bool any = !std::ranges::all_of(records, &CopyRecord::has_ended);
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_->load()) return fail(ErrorCode::not_found, "Database does not exist.");
+    entries_ = opened;
+    loaded_ = true;
+    if (any) keeps_open_ = source_.shared_from_this();
+  }
+  any_.store(any, std::memory_order_release);
+  for (const EntryPtr& entry : opened) start(entry);
+  return {};
+}
+
+// Left by a crash while a copy ended.
+void Copies::remove_strays(const std::vector<CopyRecord>& records) const {
+  std::error_code error;
+  for (const std::string& name : storage::folder_entries(source_.folder(), error)) {
+    if (!name.starts_with(folder_prefix)) continue;
+    const std::string_view id = std::string_view(name).substr(folder_prefix.size());
+    if (std::ranges::any_of(records, [&](const auto& one) { return one.id == id && !one.has_ended; })) continue;
+    std::error_code ignored;
+    storage::remove_folder(source_.folder() / name, ignored);
+  }
+}
+
+Copies::EntryPtr Copies::open(CopyRecord record) {
+  auto entry = std::make_shared<Entry>();
+  entry->record = std::move(record);
+  if (entry->record.has_ended) return entry;
+  entry->copy = std::make_shared<DatabaseCopy>(source_, entry->record, read_form_, stopping_);
+  const auto opened = entry->copy->open();
+  if (!opened) {
+    spdlog::error("database {}: its copy to {} cannot be opened: {}", source_.name(), entry->record.definition.target,
+                  opened.error().reason);
+    entry->unopened = opened.error();
+    return entry;
+  }
+  entry->follower = std::make_shared<Follower>(context_, entry->copy, entry->is_complete);
+  return entry;
+}
+
+void Copies::start(const EntryPtr& entry) {
+  if (!entry->follower) return;
+  bool paused = false;
+  {
+    const std::lock_guard lock(mutex_);
+    paused = entry->record.paused;
+  }
+  entry->follower->set_stopping(paused);
+  if (!paused) entry->follower->wake();
+}
+
+Copies::EntryPtr Copies::find(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(entries_, [&](const EntryPtr& one) { return one->record.id == id; });
+  return found == entries_.end() ? nullptr : *found;
+}
+
+Copies::EntryPtr Copies::running() const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(entries_, [](const EntryPtr& one) { return !one->record.has_ended; });
+  return found == entries_.end() ? nullptr : *found;
+}
+
+void Copies::tell_target(const CopyRecord& record) const {
+  const auto target = source_.engine().open_database(record.definition.target);
+  if (!target || (*target)->instance_tag() != record.target_tag) return;
+  if (auto* const extension = (*target)->extension()) extension->owners_changed();
+}
+
+Expected<std::string> Copies::add(CopyDefinition definition, partitioning::Database& target) {
+  if (read_form_ == nullptr) return fail(ErrorCode::unsupported, "The engine was opened without copies.");
+  OCTAVO_TRY_VOID(load());
+  OCTAVO_TRY(const auto from, read_form_(source_));
+  OCTAVO_TRY(const auto into, read_form_(target));
+  OCTAVO_TRY_VOID(DatabaseCopy::check(definition, *from, *into, target.partitioned()));
+  const std::lock_guard changing(change_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    for (const EntryPtr& entry : entries_) {
+      // The same request may be sent again.
+      const CopyRecord& record = entry->record;
+      if (record.definition.json == definition.json && record.target_tag == target.instance_tag()) return record.id;
+    }
+  }
+  if (const EntryPtr other = running()) {
+    return fail(ErrorCode::conflict,
+                fmt::format("The database is being copied to {} already.", other->record.definition.target),
+                "copy_running");
+  }
+  OCTAVO_TRY(const auto statistics, target.statistics());
+  if (statistics.document_count > 0) {
+    return fail(ErrorCode::conflict,
+                fmt::format("{} has documents: the target of a copy must be empty.", target.name()), "copy_target");
+  }
+  CopyRecord record;
+  record.id = crypto::hex_identity(crypto::random_bytes(id_bytes));
+  record.target_tag = target.instance_tag();
+  record.created_s = unix_now_s();
+  record.definition = std::move(definition);
+  OCTAVO_TRY_VOID(add_copy(source_.engine().catalog(), source_, target, record));
+  // Before the first document: clients must not change it.
+  tell_target(record);
+  const EntryPtr entry = open(record);
+  std::optional<CopyRecord> forgotten;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_->load()) return fail(ErrorCode::not_found, "Database does not exist.");
+    if (entries_.size() >= kept_max) {
+      forgotten = entries_.front()->record;
+      entries_.erase(entries_.begin());
+    }
+    entries_.push_back(entry);
+    keeps_open_ = source_.shared_from_this();
+  }
+  any_.store(true, std::memory_order_release);
+  if (forgotten) OCTAVO_TRY_VOID(erase_copy(source_.engine().catalog(), source_.instance_tag(), *forgotten));
+  start(entry);
+  return record.id;
+}
+
+Expected<void> Copies::change(const EntryPtr& entry, const std::function<void(CopyRecord&)>& edit) {
+  CopyRecord record;
+  {
+    const std::lock_guard lock(mutex_);
+    record = entry->record;
+  }
+  edit(record);
+  OCTAVO_TRY_VOID(store_copy(source_.engine().catalog(), source_.instance_tag(), record));
+  const std::lock_guard lock(mutex_);
+  entry->record = std::move(record);
+  return {};
+}
+
+Expected<void> Copies::pause(std::string_view id, bool paused) {
+  OCTAVO_TRY_VOID(load());
+  const std::lock_guard changing(change_mutex_);
+  const EntryPtr entry = find(id);
+  if (!entry) return no_copy();
+  if (entry->record.has_ended) return fail(ErrorCode::conflict, "The copy has ended.");
+  OCTAVO_TRY_VOID(change(entry, [&](CopyRecord& record) { record.paused = paused; }));
+  start(entry);
+  return {};
+}
+
+Task<Expected<void>> Copies::finish(std::string id, std::chrono::steady_clock::time_point deadline) {
+  const auto keep_alive = source_.shared_from_this();
+  OCTAVO_CO_TRY_VOID(load());
+  const EntryPtr entry = find(id);
+  if (!entry) co_return no_copy();
+  {
+    const std::lock_guard lock(mutex_);
+    if (entry->record.has_ended) co_return Expected<void>{};
+    if (entry->record.paused) co_return fail(ErrorCode::conflict, "The copy is paused.");
+  }
+  if (!entry->follower) co_return std::unexpected(*entry->unopened);
+  const storage::Sequence wanted = source_.committed_sequence();
+  std::function<Expected<bool>()> is_reached = [copy = entry->copy, wanted]() -> Expected<bool> {
+    return copy->complete_through() >= wanted;
+  };
+  OCTAVO_CO_TRY_VOID(co_await entry->follower->wait(std::move(is_reached), deadline));
+  auto work = [&] {
+    const std::lock_guard changing(change_mutex_);
+    return end(entry);
+  };
+  co_return co_await source_.engine().workers().run_blocking(std::move(work));
+}
+
+// Called with change_mutex_ held.
+Expected<void> Copies::end(const EntryPtr& entry) {
+  if (entry->record.has_ended) return {};
+  if (entry->follower) entry->follower->set_stopping(true);
+  // From here on the target gets nothing more.
+  if (entry->copy) entry->copy->set_writing(false);
+  if (auto ended = change(entry, [](CopyRecord& record) { record.has_ended = true; }); !ended) {
+    if (entry->copy) entry->copy->set_writing(true);
+    start(entry);
+    return ended;
+  }
+  tell_target(entry->record);
+  std::shared_ptr<DatabaseCopy> ended;
+  std::shared_ptr<FeedFollower> follower;
+  std::shared_ptr<partitioning::Database> held;
+  {
+    const std::lock_guard lock(mutex_);
+    ended = std::exchange(entry->copy, nullptr);
+    follower = std::exchange(entry->follower, nullptr);
+    held = std::move(keeps_open_);
+  }
+  any_.store(false, std::memory_order_release);
+  // A batch may still be under way: its files go when it is over.
+  jobs_.post([ended, follower] {
+    if (follower) follower->end_task();
+    if (ended) ended->remove_files();
+  });
+  return {};
+}
+
+Expected<std::string> Copies::cancel(std::string_view id) {
+  OCTAVO_TRY_VOID(load());
+  const std::lock_guard changing(change_mutex_);
+  const EntryPtr entry = find(id);
+  if (!entry) return no_copy();
+  const std::string target = entry->record.definition.target;
+  OCTAVO_TRY_VOID(end(entry));
+  OCTAVO_TRY_VOID(erase_copy(source_.engine().catalog(), source_.instance_tag(), entry->record));
+  const std::lock_guard lock(mutex_);
+  std::erase(entries_, entry);
+  return target;
+}
+
+// --- following ---
+
+void Copies::committed() {
+  if (any_.load(std::memory_order_relaxed)) plan_wake();
+}
+
+void Copies::plan_wake() {
+  if (context_.waiters.load(std::memory_order_relaxed) > 0) wake_all();
+  if (wake_planned_.exchange(true, std::memory_order_acq_rel)) return;
+  jobs_.post_after(commit_delay, [this] {
+    wake_planned_.store(false, std::memory_order_release);
+    wake_all();
+  });
+}
+
+void Copies::wake_all() {
+  const EntryPtr entry = running();
+  std::shared_ptr<FeedFollower> follower;
+  {
+    const std::lock_guard lock(mutex_);
+    if (entry) follower = entry->follower;
+  }
+  if (follower) follower->wake();
+}
+
+storage::Sequence Copies::followed_through() const {
+  constexpr auto all = std::numeric_limits<storage::Sequence>::max();
+  const EntryPtr entry = any_.load(std::memory_order_acquire) ? running() : nullptr;
+  if (!entry) return all;
+  const std::lock_guard lock(mutex_);
+  return entry->follower && entry->follower->makes_progress() ? entry->copy->checkpoint() : all;
+}
+
+// --- what is shown ---
+
+Copies::View Copies::view_of(const Entry& entry) const {
+  View view;
+  std::shared_ptr<DatabaseCopy> copy;
+  std::shared_ptr<FeedFollower> follower;
+  {
+    const std::lock_guard lock(mutex_);
+    view.record = entry.record;
+    copy = entry.copy;
+    follower = entry.follower;
+  }
+  if (view.record.has_ended) {
+    view.state = "done";
+    return view;
+  }
+  if (copy) view.status = copy->status();
+  const storage::Sequence through = copy ? copy->checkpoint() : 0;
+  view.behind = source_.watermark() - std::min(source_.watermark(), through);
+  auto failure = entry.unopened;
+  if (!failure && follower) failure = follower->failure();
+  if (failure) view.failure = failure->reason;
+  if (view.record.paused) {
+    view.state = "paused";
+  } else if (failure) {
+    view.state = may_pass(*failure) ? "waiting" : "failed";
+  } else {
+    view.state = entry.is_complete->load(std::memory_order_acquire) ? "following" : "copying";
+  }
+  return view;
+}
+
+std::vector<Copies::View> Copies::views() {
+  static_cast<void>(load());  // then there are none to show
+  std::vector<EntryPtr> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all = entries_;
+  }
+  std::vector<View> shown;
+  for (const EntryPtr& entry : all) shown.push_back(view_of(*entry));
+  return shown;
+}
+
+// --- the life of the database ---
+
+void Copies::shut_down() {
+  EntryPtr entry;
+  std::shared_ptr<partitioning::Database> held;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_->store(true);
+    for (const EntryPtr& one : entries_) {
+      if (one->follower) entry = one;
+    }
+    entries_.clear();
+    held = std::move(keeps_open_);
+  }
+  if (entry) entry->follower->set_stopping(true);
+  context_.shut_down = true;
+  jobs_.stop();
+  if (entry) entry->follower->end_task();
+  progress_.notify_all();
+  // Its target becomes an independent database.
+  if (source_.deleted() && entry) tell_target(entry->record);
+}
+
+std::size_t Copies::open_store_count() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(entries_, [](const EntryPtr& one) { return one->copy && one->copy->store().is_open(); }));
+}
+
+std::uint64_t Copies::last_used_ms() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t newest = 0;
+  for (const EntryPtr& one : entries_) {
+    if (one->copy) newest = std::max(newest, one->copy->store().last_used_ms());
+  }
+  return newest;
+}
+
+std::size_t Copies::close_idle(std::uint64_t last_used_before_ms) {
+  std::shared_ptr<DatabaseCopy> copy;
+  if (const EntryPtr entry = running()) {
+    const std::lock_guard lock(mutex_);
+    copy = entry->copy;
+  }
+  if (!copy) return 0;
+  auto& store = copy->store();
+  return store.is_open() && store.last_used_ms() <= last_used_before_ms && store.close_if_idle() ? 1 : 0;
+}
+
+}  // namespace octavo::query::copy

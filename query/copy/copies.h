@@ -1,0 +1,99 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/jobs/background_jobs.h"
+#include "base/task.h"
+#include "partitioning/change_notifier.h"
+#include "query/copy/database_copy.h"
+#include "query/follow/feed_follower.h"
+
+namespace octavo::query::copy {
+
+/// The copies that are made of an open database, and those that have ended.
+///
+/// Thread-safe. As long as there is a copy that has not ended the database stays open.
+class Copies {
+ public:
+  Copies(partitioning::Database& source, ActiveTasks* tasks, project::FormReader read_form);
+  ~Copies();
+
+  static constexpr std::size_t kept_max = 20;  ///< the oldest ended ones are forgotten first
+
+  // These block, as they write to the catalog.
+
+  /// Begins a copy, or returns the id of the one with the same definition. Errors: bad_request (DatabaseCopy::check);
+  /// conflict: the source is being copied already (copy_running), the target is not empty, or belongs to another copy
+  /// or a projection (copy_target).
+  Expected<std::string> add(CopyDefinition definition, partitioning::Database& target);
+  Expected<void> pause(std::string_view id, bool paused);
+  /// Ends the copy when its target has what was written to the source before the call: the target becomes an
+  /// independent database. Errors: not_found, timeout, conflict (it is paused), why it makes no progress.
+  Task<Expected<void>> finish(std::string id, std::chrono::steady_clock::time_point deadline);
+  /// Ends the copy where it is, and forgets it. Returns the target's name. Error not_found.
+  Expected<std::string> cancel(std::string_view id);
+
+  struct View {
+    CopyRecord record;
+    DatabaseCopy::Status status;
+    storage::Sequence behind = 0;        ///< changes of the source that the target lacks, at most
+    std::string_view state;              ///< copying, following, paused, waiting, failed, done
+    std::optional<std::string> failure;  ///< why it waits, or has failed
+  };
+  std::vector<View> views();
+
+  /// Opens the databases that are being copied, so that the copies continue after a restart.
+  static void resume(partitioning::Engine& engine);
+
+  // These are called as DatabaseExtension describes.
+  void committed();
+  void shut_down();
+  storage::Sequence followed_through() const;
+  std::size_t open_store_count() const;
+  std::uint64_t last_used_ms() const;
+  std::size_t close_idle(std::uint64_t last_used_before_ms);
+
+ private:
+  struct Entry;
+  using EntryPtr = std::shared_ptr<Entry>;
+  class Follower;
+  Expected<void> load();
+  void load_in_background();
+  void remove_strays(const std::vector<CopyRecord>& records) const;
+  EntryPtr open(CopyRecord record);
+  void start(const EntryPtr& entry);
+  void plan_wake();
+  void wake_all();
+  EntryPtr find(std::string_view id) const;
+  EntryPtr running() const;
+  Expected<void> change(const EntryPtr& entry, const std::function<void(CopyRecord&)>& edit);
+  Expected<void> end(const EntryPtr& entry);
+  void tell_target(const CopyRecord& record) const;
+  View view_of(const Entry& entry) const;
+
+  partitioning::Database& source_;
+  const project::FormReader read_form_;
+  const std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
+  std::atomic<bool> any_{false};  ///< there may be one that has not ended
+  std::atomic<bool> wake_planned_{false};
+  std::mutex change_mutex_;  ///< held while the list of copies changes
+
+  mutable std::mutex mutex_;  ///< guards the members up to the empty line
+  std::vector<EntryPtr> entries_;
+  std::shared_ptr<partitioning::Database> keeps_open_;
+  bool loaded_ = false;
+
+  partitioning::ChangeNotifier progress_;
+  FollowContext context_;
+  BackgroundJobs jobs_;  ///< last: stops before the members that its jobs use are destroyed
+};
+
+}  // namespace octavo::query::copy

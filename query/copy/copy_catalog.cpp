@@ -1,0 +1,114 @@
+#include "query/copy/copy_catalog.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "query/json/parsed_document.h"
+#include "query/project/projection_catalog.h"
+
+namespace octavo::query::copy {
+
+namespace {
+
+namespace json = boost::json;
+using storage::Catalog;
+
+using project::copy_prefix;
+constexpr std::string_view sources_area = "copies";
+
+std::string fact_name(std::string_view id) {
+  return std::string(copy_prefix) + std::string(id);
+}
+
+std::string to_text(const CopyRecord& record) {
+  return json::serialize(json::object{{"target_tag", record.target_tag},
+                                      {"paused", record.paused},
+                                      {"ended", record.has_ended},
+                                      {"created", record.created_s},
+                                      {"definition", record.definition.json}});
+}
+
+Expected<CopyRecord> from_text(std::string_view id, std::string_view text) {
+  const auto damaged = [&] {
+    return fail(ErrorCode::corrupted, fmt::format("What is stored of copy {} is damaged.", id));
+  };
+  const auto parsed = parse_json(text);
+  if (!parsed || !parsed->is_object()) return damaged();
+  const json::object& object = parsed->get_object();
+  const auto* const paused = object.if_contains("paused");
+  const auto* const ended = object.if_contains("ended");
+  const auto* const created = object.if_contains("created");
+  const auto* const definition = object.if_contains("definition");
+  if (!paused || !paused->is_bool() || !ended || !ended->is_bool() || !created || !created->is_int64() || !definition ||
+      !definition->is_object()) {
+    return damaged();
+  }
+  CopyRecord record;
+  record.id = id;
+  record.target_tag = text_member(object, "target_tag");
+  record.paused = paused->get_bool();
+  record.has_ended = ended->get_bool();
+  record.created_s = created->get_int64();
+  OCTAVO_TRY(record.definition, CopyDefinition::parse(definition->get_object()));
+  return record;
+}
+
+}  // namespace
+
+Expected<std::vector<CopyRecord>> copies_of(Catalog& catalog, std::string_view source_tag) {
+  OCTAVO_TRY(const auto facts, catalog.facts(Catalog::area_of_database(source_tag)));
+  std::vector<CopyRecord> records;
+  for (const auto& [name, text] : facts) {
+    if (!name.starts_with(copy_prefix)) continue;
+    OCTAVO_TRY(auto record, from_text(std::string_view(name).substr(copy_prefix.size()), text));
+    records.push_back(std::move(record));
+  }
+  std::ranges::sort(records, {}, [](const CopyRecord& one) { return std::pair(one.created_s, one.id); });
+  return records;
+}
+
+Expected<void> add_copy(Catalog& catalog, const partitioning::Database& source, const partitioning::Database& target,
+                        const CopyRecord& record) {
+  OCTAVO_TRY(const auto owners, project::owners_of(catalog, target.instance_tag()));
+  if (!owners.owners.empty()) {
+    return fail(ErrorCode::conflict,
+                fmt::format("{} belongs to the {} already.", target.name(), owners.owners.front().name), "copy_target");
+  }
+  // The target's fact counts only if the source has the copy, so it comes first.
+  const json::object from{{"tag", source.instance_tag()}, {"source", source.name()}, {"copy", record.id}};
+  OCTAVO_TRY_VOID(catalog.set_fact(Catalog::area_of_database(target.instance_tag()), project::copied_from_fact,
+                                   json::serialize(from)));
+  OCTAVO_TRY_VOID(catalog.set_fact(sources_area, source.instance_tag(), ""));
+  return store_copy(catalog, source.instance_tag(), record);
+}
+
+Expected<void> store_copy(Catalog& catalog, std::string_view source_tag, const CopyRecord& record) {
+  return catalog.set_fact(Catalog::area_of_database(source_tag), fact_name(record.id), to_text(record));
+}
+
+Expected<void> erase_copy(Catalog& catalog, std::string_view source_tag, const CopyRecord& record) {
+  OCTAVO_TRY_VOID(catalog.erase_fact(Catalog::area_of_database(source_tag), fact_name(record.id)));
+  return catalog.erase_fact(Catalog::area_of_database(record.target_tag), project::copied_from_fact);
+}
+
+Expected<std::vector<std::string>> sources_of_copies(Catalog& catalog) {
+  std::vector<std::string> names;
+  OCTAVO_TRY(const auto facts, catalog.facts(sources_area));
+  if (facts.empty()) return names;
+  OCTAVO_TRY(const auto databases, catalog.all());
+  for (const auto& [tag, text] : facts) {
+    OCTAVO_TRY(const auto copies, copies_of(catalog, tag));
+    const auto database = std::ranges::find(databases, tag, &storage::DatabaseRecord::instance_tag);
+    if (database == databases.end() || std::ranges::all_of(copies, &CopyRecord::has_ended)) {
+      OCTAVO_TRY_VOID(catalog.erase_fact(sources_area, tag));
+    } else {
+      names.push_back(database->name);
+    }
+  }
+  return names;
+}
+
+}  // namespace octavo::query::copy

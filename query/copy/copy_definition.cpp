@@ -1,0 +1,66 @@
+#include "query/copy/copy_definition.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace octavo::query::copy {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view syntax_word = "copy_syntax";
+constexpr std::int64_t rate_limit = 10'000'000;
+
+std::unexpected<Error> invalid(std::string_view member, std::string_view what) {
+  return fail(ErrorCode::bad_request, fmt::format("`{}` must be {}.", member, what), syntax_word);
+}
+
+Expected<project::RowTemplate> read_template(std::string_view name, const json::value& value) {
+  if (!value.is_string()) return invalid(name, "a text such as \"{userId}\"");
+  return project::RowTemplate::parse(value.get_string());
+}
+
+Expected<void> read_member(CopyDefinition& definition, std::string_view name, const json::value& value) {
+  if (name == "target") {
+    if (!value.is_string() || value.get_string().empty()) return invalid(name, "the name of a database");
+    definition.target = value.get_string();
+  } else if (name == "key") {
+    OCTAVO_TRY(definition.key, read_template(name, value));
+  } else if (name == "id") {
+    OCTAVO_TRY(definition.id, read_template(name, value));
+  } else if (name == "on_missing_key") {
+    const bool fails = value == "fail";
+    if (!fails && value != "skip") return invalid(name, "`fail` or `skip`");
+    definition.missing = fails ? CopyDefinition::Missing::fail : CopyDefinition::Missing::skip;
+  } else if (name == "rate_max") {
+    if (!value.is_int64() || value.get_int64() < 0 || value.get_int64() > rate_limit) {
+      return invalid(name, fmt::format("a whole number of documents per second, at most {}; 0: no limit", rate_limit));
+    }
+    definition.rate_max = static_cast<std::uint64_t>(value.get_int64());
+  } else {
+    return fail(ErrorCode::bad_request,
+                fmt::format("Unknown member `{}`; the known ones are target, key, id, on_missing_key and rate_max.",
+                            name.substr(0, 64)),
+                syntax_word);
+  }
+  return {};
+}
+
+}  // namespace
+
+Expected<CopyDefinition> CopyDefinition::parse(const json::object& object) {
+  CopyDefinition definition;
+  for (const auto& [name, value] : object) OCTAVO_TRY_VOID(read_member(definition, name, value));
+  if (definition.target.empty()) return invalid("target", "the name of a database");
+  if (definition.key.has_value() != definition.id.has_value()) {
+    return fail(ErrorCode::bad_request,
+                "`key` and `id` belong together: they make the part of an id before its colon, and the part after it.",
+                syntax_word);
+  }
+  definition.json = object;
+  return definition;
+}
+
+}  // namespace octavo::query::copy

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <boost/json.hpp>
+
+#include "base/error.h"
+#include "query/project/row_template.h"
+
+namespace octavo::query::copy {
+
+/// What `POST /{db}/_copy` asks for: the documents of one database in another one, under other ids if the target has
+/// another partition key. Immutable.
+struct CopyDefinition {
+  enum class Missing : std::uint8_t { fail, skip };
+
+  std::string target;
+  /// They make the id of each document, of the CouchDB API only; both or neither.
+  std::optional<project::RowTemplate> key;
+  std::optional<project::RowTemplate> id;
+  Missing missing = Missing::fail;  ///< what is done with a document that can have no id in the target
+  std::uint64_t rate_max = 0;       ///< documents per second; 0: as fast as possible
+  boost::json::object json;         ///< as it was given
+
+  /// Errors: bad_request with the word copy_syntax.
+  static Expected<CopyDefinition> parse(const boost::json::object& json);
+};
+
+}  // namespace octavo::query::copy

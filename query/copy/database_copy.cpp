@@ -1,0 +1,302 @@
+#include "query/copy/database_copy.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "partitioning/engine.h"
+#include "partitioning/keys/partition_key.h"
+#include "query/copy/copy_writer.h"
+
+namespace octavo::query::copy {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// In memory together.
+constexpr std::size_t batch_bytes_max = 8ULL << 20;
+constexpr std::size_t body_bytes_max = 256ULL << 20;  // of documents that are there already: no other limit
+constexpr std::chrono::milliseconds pace_step{100};
+
+// Errors that say that this document cannot be in the target.
+bool has_no_id(const Error& error) {
+  return error.code == ErrorCode::bad_request || error.code == ErrorCode::too_large;
+}
+
+}  // namespace
+
+/// Reads documents of the source for one batch.
+class DatabaseCopy::Reader {
+ public:
+  static Expected<std::unique_ptr<Reader>> open(const DatabaseCopy& copy, const partitioning::Database& target) {
+    auto reader = std::unique_ptr<Reader>(new Reader(copy, target));
+    OCTAVO_TRY(reader->from_, copy.read_form_(copy.source_));
+    OCTAVO_TRY(reader->into_, copy.read_form_(target));
+    OCTAVO_TRY_VOID(check(copy.record_.definition, *reader->from_, *reader->into_, target.partitioned()));
+    return reader;
+  }
+
+  /// All documents have the same ids in the target.
+  bool keeps_ids() const { return !into_->keeps_key_in_body() && !copy_.record_.definition.id; }
+
+  /// The document as it is now.
+  Expected<CopiedDocument> read(std::string_view id) {
+    CopiedDocument document{std::string(id), std::nullopt, {}};
+    OCTAVO_TRY(const storage::Snapshot* const snapshot, snapshot_of(id));
+    OCTAVO_TRY(const auto record, snapshot->find_stored_record(id));
+    if (!record) return document;
+    document.copy.exists = true;
+    document.copy.deleted = record->deleted;
+    if (storage::is_design_id(id)) {
+      document.id = document.source_id;
+    } else if (keeps_ids() || !record->deleted) {
+      std::string_view json;
+      if (!keeps_ids()) {
+        OCTAVO_TRY(json, record->body.open(body_));
+      }
+      auto changed = new_id(id, json);
+      if (changed) {
+        document.id = *std::move(changed);
+      } else if (!has_no_id(changed.error()) || !skips()) {
+        return std::unexpected(std::move(changed).error());
+      }
+    }
+    return document;
+  }
+
+  /// Reads the rest of it, for the id that it has in the target.
+  Expected<void> complete(CopiedDocument& document) {
+    OCTAVO_TRY(const storage::Snapshot* const snapshot, snapshot_of(document.source_id));
+    const auto& store = map_.partition(copy_.source_.locate_document(map_, document.source_id))->store();
+    const storage::CopyReader reader(store, snapshot->transaction());
+    OCTAVO_TRY(document.copy, reader.document_as(document.source_id, *document.id));
+    // In the target it is an ordinary document.
+    document.copy.owner = 0;
+    return {};
+  }
+
+ private:
+  Reader(const DatabaseCopy& copy, const partitioning::Database& target)
+      : copy_(copy), target_(target), map_(copy.source_.partition_map()), snapshots_(map_.partition_id_end()) {}
+
+  bool skips() const { return copy_.record_.definition.missing == CopyDefinition::Missing::skip; }
+
+  Expected<const storage::Snapshot*> snapshot_of(std::string_view id) {
+    const std::size_t partition_id = copy_.source_.locate_document(map_, id);
+    auto& snapshot = snapshots_[partition_id];
+    if (!snapshot) {
+      OCTAVO_TRY(auto taken, copy_.source_.snapshot(partition_id));
+      snapshot.emplace(std::move(taken));
+    }
+    return &*snapshot;
+  }
+
+  // Errors: bad_request: it can have none.
+  Expected<std::string> new_id(std::string_view id, std::string_view json) const {
+    if (into_->keeps_key_in_body()) {
+      auto placed = into_->place(json, body_bytes_max);
+      if (!placed) return without_id(id, placed.error().reason);
+      return std::move(placed->id);
+    }
+    std::string made(id);
+    if (const auto& definition = copy_.record_.definition; definition.id) {
+      const auto key = definition.key->fill(json, id);
+      const auto rest = definition.id->fill(json, id);
+      if (!key || !rest) {
+        return without_id(id, fmt::format("It has no value for `{}`.", (key ? definition.id : definition.key)->text()));
+      }
+      made = *key + ":" + *rest;
+    }
+    if (auto valid = partitioning::check_document_id(made, target_.partitioned()); !valid) {
+      return without_id(id, valid.error().reason);
+    }
+    return made;
+  }
+
+  static std::unexpected<Error> without_id(std::string_view id, std::string_view reason) {
+    return fail(
+        ErrorCode::bad_request,
+        fmt::format("The document '{}' can have no id in the target. {}", id.substr(0, shown_id_bytes_max), reason),
+        "copy_missing_key");
+  }
+
+  const DatabaseCopy& copy_;
+  const partitioning::Database& target_;
+  const partitioning::PartitionMap& map_;
+  std::vector<std::optional<storage::Snapshot>> snapshots_;  ///< by partition id
+  std::shared_ptr<const project::DocumentForm> from_;
+  std::shared_ptr<const project::DocumentForm> into_;
+  storage::BodyBuffer body_;
+};
+
+DatabaseCopy::DatabaseCopy(partitioning::Database& source, CopyRecord record, project::FormReader read_form,
+                           std::shared_ptr<const std::atomic<bool>> stopping)
+    : source_(source),
+      record_(std::move(record)),
+      read_form_(read_form),
+      stopping_(std::move(stopping)),
+      state_({.folder = source.folder() / ("copy-" + record_.id),
+              .durability = source.engine().settings().durability,
+              .faults = source.engine().faults()}) {}
+
+Expected<void> DatabaseCopy::open() {
+  OCTAVO_TRY_VOID(state_.open());
+  const auto numbers = state_.numbers();
+  checkpoint_.store(std::min(numbers.checkpoint, source_.watermark()), std::memory_order_release);
+  purge_count_.store(numbers.purge_count, std::memory_order_release);
+  return {};
+}
+
+storage::Sequence DatabaseCopy::knows_deletions_through() const {
+  return std::max(checkpoint(), purge_scan_.scanned_through());
+}
+
+Expected<void> DatabaseCopy::check(const CopyDefinition& definition, const project::DocumentForm& from,
+                                   const project::DocumentForm& into, bool into_is_partitioned) {
+  constexpr std::string_view word = "copy_syntax";
+  if (from.keeps_key_in_body() != into.keeps_key_in_body()) {
+    return fail(ErrorCode::bad_request, "A container is copied to a container, and a database to a database.", word);
+  }
+  if (into.keeps_key_in_body() && definition.key) {
+    return fail(ErrorCode::bad_request,
+                "The key path of the container decides the ids of its items: leave out `key` and `id`.", word);
+  }
+  if (definition.key && !into_is_partitioned) {
+    return fail(ErrorCode::bad_request,
+                "The target has no partitions: leave out `key` and `id`, or create it with "
+                "`partitioned=true`.",
+                word);
+  }
+  return {};
+}
+
+// Called with work_mutex_ held.
+Expected<std::shared_ptr<partitioning::Database>> DatabaseCopy::open_target() const {
+  if (!writes_) return fail(ErrorCode::overloaded, "The copy is being ended.");
+  const std::string& name = record_.definition.target;
+  auto target = source_.engine().open_database(name);
+  if (!target && target.error().code != ErrorCode::not_found) return target;
+  if (!target || (*target)->instance_tag() != record_.target_tag) {
+    return fail(ErrorCode::not_found, fmt::format("The target {} does not exist any more.", name), "target_missing");
+  }
+  return target;
+}
+
+// The checkpoint that is stored is that of the batches before: this one is not written yet.
+Expected<void> DatabaseCopy::settle(std::vector<CopiedDocument> documents, Reader& reader,
+                                    partitioning::Database& target, storage::Sequence checkpoint,
+                                    std::uint64_t purge_count) {
+  // What was read must not be lost after what is made of it.
+  OCTAVO_TRY_VOID(source_.make_durable());
+  const auto has_id = [&](std::string_view source_id, std::string_view id) -> Expected<bool> {
+    OCTAVO_TRY(const CopiedDocument other, reader.read(source_id));
+    return other.id == id && other.copy.exists && !other.copy.deleted;
+  };
+  const auto remove = [&](std::vector<std::string> ids) { return write_copies(target, {}, std::move(ids)); };
+  OCTAVO_TRY_VOID(state_.commit({documents, checkpoint, purge_count, reader.keeps_ids()}, has_id, remove));
+  std::vector<storage::DocumentCopy> copies;
+  for (CopiedDocument& document : documents) {
+    if (!document.id || !document.copy.exists) continue;
+    OCTAVO_TRY_VOID(reader.complete(document));
+    copies.push_back(std::move(document.copy));
+  }
+  copied_.fetch_add(copies.size(), std::memory_order_relaxed);
+  return copies.empty() ? Expected<void>{} : write_copies(target, std::move(copies), {});
+}
+
+Expected<std::size_t> DatabaseCopy::apply(const FeedChanges& changes) {
+  const auto begun = Clock::now();
+  std::unique_lock working(work_mutex_);
+  OCTAVO_TRY(const auto target, open_target());
+  OCTAVO_TRY(const auto reader, Reader::open(*this, *target));
+  std::vector<CopiedDocument> documents;
+  std::size_t bytes = 0;
+  // So that keep_pace() does not wait for long.
+  const std::size_t count_max = record_.definition.rate_max == 0
+                                    ? changes.documents.size()
+                                    : std::max<std::size_t>(1, record_.definition.rate_max / 2);
+  for (const FeedDocument& change : changes.documents) {
+    if (!documents.empty() &&
+        (bytes > batch_bytes_max || documents.size() >= count_max || Clock::now() >= begun + apply_time)) {
+      break;
+    }
+    OCTAVO_TRY(auto document, reader->read(change.id));
+    bytes += change.id.size() + change.json.size();
+    documents.push_back(std::move(document));
+  }
+  const std::size_t count = documents.size();
+  const storage::Sequence reached = changes.checkpoint_after(count);
+  OCTAVO_TRY_VOID(settle(std::move(documents), *reader, *target, checkpoint(), purge_count()));
+  checkpoint_.store(reached, std::memory_order_release);
+  if (changes.complete && count == changes.documents.size()) {
+    complete_through_.store(reached, std::memory_order_release);
+  }
+  working.unlock();
+  keep_pace(count, begun);
+  if (const std::chrono::duration<double> took = Clock::now() - begun; took.count() > 0) {
+    per_second_.store(static_cast<double>(count) / took.count(), std::memory_order_relaxed);
+  }
+  return count;
+}
+
+void DatabaseCopy::keep_pace(std::size_t documents, Clock::time_point begun) const {
+  if (record_.definition.rate_max == 0) return;
+  const std::chrono::duration<double> due(static_cast<double>(documents) /
+                                          static_cast<double>(record_.definition.rate_max));
+  const auto until = begun + std::chrono::duration_cast<Clock::duration>(due);
+  while (Clock::now() < until && !stopping_->load(std::memory_order_relaxed)) {
+    std::this_thread::sleep_for(std::min<Clock::duration>(pace_step, until - Clock::now()));
+  }
+}
+
+// Documents that left no trace in the feed.
+Expected<void> DatabaseCopy::remove(std::vector<std::string> gone, std::uint64_t purge_count) {
+  const std::lock_guard working(work_mutex_);
+  OCTAVO_TRY(const auto target, open_target());
+  OCTAVO_TRY(const auto reader, Reader::open(*this, *target));
+  std::vector<CopiedDocument> documents;
+  for (const std::string& id : gone) {
+    OCTAVO_TRY(auto document, reader->read(id));
+    documents.push_back(std::move(document));
+  }
+  OCTAVO_TRY_VOID(settle(std::move(documents), *reader, *target, checkpoint(), purge_count));
+  purge_count_.store(purge_count, std::memory_order_release);
+  return {};
+}
+
+Expected<bool> DatabaseCopy::remove_known(const KnownPurges& purges) {
+  if (checkpoint() < purges.since) return false;
+  OCTAVO_TRY_VOID(remove(purges.gone, purges.purge_count));
+  purge_scan_.reset();
+  return true;
+}
+
+Expected<bool> DatabaseCopy::remove_purged(const GoneDocuments& gone, std::size_t documents_max) {
+  const auto next_ids = [this](std::string_view after, std::size_t count_max) {
+    return state_.sources_after(after, count_max);
+  };
+  const auto remove_some = [this](std::vector<std::string> found, std::uint64_t count) {
+    return remove(std::move(found), count);
+  };
+  return purge_scan_.run(next_ids, purge_count(), gone, documents_max, remove_some);
+}
+
+void DatabaseCopy::set_writing(bool writes) {
+  const std::lock_guard working(work_mutex_);
+  writes_ = writes;
+}
+
+void DatabaseCopy::remove_files() {
+  const std::lock_guard working(work_mutex_);
+  state_.remove_files();
+}
+
+DatabaseCopy::Status DatabaseCopy::status() const {
+  return {state_.numbers(), copied_.load(std::memory_order_relaxed), per_second_.load(std::memory_order_relaxed)};
+}
+
+}  // namespace octavo::query::copy

@@ -1,0 +1,70 @@
+// A copy under random edits, splits and kill -9: the target has what the source has.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { expectStatus, Server, sleep } from '../harness.mjs';
+import { assertSameContent, beginCopy, contentOf, copied, copiedContent, finish } from './copy_support.mjs';
+
+/// Numbers that a seed decides.
+function randomOf(seed) {
+  let state = seed >>> 0;
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+const seed = Number(process.env.COPY_SEED ?? Date.now() % 2 ** 31);
+const rounds = Number(process.env.COPY_ROUNDS ?? 8);
+
+test(`random edits and kills, seed ${seed}`, async (t) => {
+  const random = randomOf(seed);
+  const server = await Server.startFor(t);
+  const source = await server.database('q=2');
+  const target = await server.database('partitioned=true&q=3');
+  const id = await beginCopy(server, source, { target, key: '{user}', id: '{number}' });
+
+  // New documents, changed ones, other keys, deletions, conflicts and purges. Numbers are unique, so that no two
+  // documents meet.
+  const edit = async () => {
+    const { rows } = expectStatus(await server.get(`/${source}/_all_docs`), 200);
+    const revisions = new Map(rows.map(({ id: name, value }) => [name, value.rev]));
+    const docs = new Map();
+    for (let n = 0; n < 80; ++n) {
+      const number = random(60);
+      const _id = `d${number}`;
+      const _rev = revisions.get(_id);
+      docs.set(_id, { _id, number, user: `u${random(5)}`, n: random(1000), ...(_rev && { _rev }), ...(_rev && random(3) === 0 && { _deleted: true }) });
+    }
+    expectStatus(await server.post(`/${source}/_bulk_docs`, { docs: [...docs.values()] }), 201);
+    if (random(2)) {
+      const number = random(60);
+      const conflict = { _id: `d${number}`, _rev: `${1 + random(2)}-${String(random(10)).repeat(32)}`, number, user: `u${random(5)}` };
+      expectStatus(await server.post(`/${source}/_bulk_docs`, { new_edits: false, docs: [conflict] }), 201);
+    }
+    if (random(4) === 0 && revisions.size > 0) {
+      const [[name, rev]] = revisions;
+      expectStatus(await server.post(`/${source}/_purge`, { [name]: [rev] }), 201);
+    }
+  };
+
+  const check = async () => {
+    await copied(server, source, id);
+    const expected = copiedContent(await contentOf(server, source), ({ user, number }) => `${user}:!${number}`);
+    assertSameContent(await contentOf(server, target), expected);
+  };
+
+  for (let round = 0; round < rounds; ++round) {
+    for (let n = 0; n < 5; ++n) await edit();
+    if (random(3) === 0) await server.post('/_reshard/jobs', { type: 'split', db: random(2) ? source : target });
+    if (random(2)) await sleep(random(60));
+    await server.kill();
+    await server.relaunch();
+    await edit();
+    await check();
+  }
+  await finish(server, source, id);
+  await server.kill();
+  await server.relaunch();
+  assert.equal(expectStatus(await server.get(`/${source}/_copy/${id}`), 200).state, 'done');
+  expectStatus(await server.put(`/${target}/x:y`, {}), 201);
+});
