@@ -309,7 +309,7 @@ Expected<std::optional<ProjectedRow>> RowEvaluator::place(std::string row, std::
   auto id = definition.id->fill(row, source_id);
   if (!id) return std::nullopt;
   if (definition.key) {
-    auto key = definition.key->fill(row, source_id);
+    auto key = definition.key->fill_key(row, source_id);
     if (!key) return std::nullopt;
     id = *std::move(key) + ":" + *id;
   }

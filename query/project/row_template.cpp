@@ -121,10 +121,12 @@ std::optional<std::string> RowTemplate::fill_json(std::string_view row, std::str
   return json;
 }
 
-std::optional<std::string> RowTemplate::fill(std::string_view row, std::string_view source_id) const {
+template <class AppendText>
+std::optional<std::string> RowTemplate::fill_by(std::string_view row, std::string_view source_id,
+                                                AppendText append_text) const {
   std::string out;
   for (const Piece& piece : pieces_) {
-    append_encoded(out, piece.before);
+    append_text(out, piece.before);
     if (!piece.path) continue;
     if (piece.path->text() == source_id_name) {
       append_string(out, source_id);
@@ -136,6 +138,22 @@ std::optional<std::string> RowTemplate::fill(std::string_view row, std::string_v
   if (out.empty()) return std::nullopt;
   if (out.front() == '_') out.replace(0, 1, "%5F");
   return out;
+}
+
+std::optional<std::string> RowTemplate::fill(std::string_view row, std::string_view source_id) const {
+  return fill_by(row, source_id, [](std::string& out, std::string_view text) { out += text; });
+}
+
+std::optional<std::string> RowTemplate::fill_key(std::string_view row, std::string_view source_id) const {
+  return fill_by(row, source_id, [](std::string& out, std::string_view text) {
+    for (const char c : text) {
+      if (c == ':') {
+        out += "%3A";
+      } else {
+        out += c;
+      }
+    }
+  });
 }
 
 std::vector<std::string> RowTemplate::fields() const {

@@ -15,7 +15,7 @@ namespace octavo::query::project {
 ///
 /// Different values of a path give different texts: `%` and `:` of a string are percent-encoded, and so are a `!` at
 /// its beginning and a `_` at the beginning of the whole. A value of another type is `!` and its JSON, encoded
-/// likewise.
+/// likewise. The text between the values stays as it is.
 ///
 /// Immutable and thread-safe.
 class RowTemplate {
@@ -25,6 +25,8 @@ class RowTemplate {
 
   /// nullopt: the row lacks one of the values, or the result is empty. `row`: minified JSON.
   std::optional<std::string> fill(std::string_view row, std::string_view source_id) const;
+  /// Does the same for a partition key, which cannot have a `:`: those of the text are encoded, too.
+  std::optional<std::string> fill_key(std::string_view row, std::string_view source_id) const;
   /// Does the same without encoding anything: to find a document that was not made by a projection.
   std::optional<std::string> fill_plain(std::string_view row, std::string_view source_id) const;
   /// Does the same, as JSON text: a template that is one path keeps the type of its value.
@@ -38,6 +40,9 @@ class RowTemplate {
     std::string before;             ///< text before the value
     std::optional<FieldPath> path;  ///< absent in the last piece
   };
+  template <class AppendText>
+  std::optional<std::string> fill_by(std::string_view row, std::string_view source_id, AppendText append_text) const;
+
   std::string text_;
   std::vector<Piece> pieces_;
 };
