@@ -118,6 +118,7 @@ class Projections {
   void finish_removal(const EntryPtr& entry);
   Expected<void> drop(const EntryPtr& entry);
   View view_of(const Entry& entry) const;
+  bool has_target(const ProjectionRecord& record) const;
   void plan_wake();
   void follow_joins(Entry& entry);
   void tell_target(const ProjectionRecord& record) const;

@@ -110,6 +110,12 @@ Task<Expected<void>> Projections::wait_until_current(std::string_view name, stor
 
 // --- what is shown ---
 
+// No batch may come that would notice. A catalog that cannot be read says nothing.
+bool Projections::has_target(const ProjectionRecord& record) const {
+  const auto target = database_.engine().catalog().find(record.definition.target);
+  return !target || (*target && (*target)->instance_tag == record.target_tag);
+}
+
 Projections::View Projections::view_of(const Entry& entry) const {
   View view;
   EntryPtr next;
@@ -122,7 +128,8 @@ Projections::View Projections::view_of(const Entry& entry) const {
   view.watermark = database_.watermark();
   view.status = entry.projection->status();
   view.current_through = entry.projection->complete_through();
-  const auto failure = entry.failure();
+  auto failure = entry.failure();
+  if (!failure && !has_target(view.record)) failure = Projection::missing_target(view.record);
   if (failure) view.failure = failure->reason;
   if (view.record.removing) {
     view.state = "removing";

@@ -334,12 +334,16 @@ describe('the life of a projection', () => {
     await createProjection(server, source, 'by_user', byUser(target));
     await current(server, source, 'by_user');
     expectStatus(await server.delete(`/${target}`), 200);
-    await save(server, source, 'p1', { type: 'post', user: 'ann' });
-    await soon(async () => {
+    const assertFailed = async () => {
       const { state, reason } = expectStatus(await server.get(`/${source}/_projection/by_user`), 200);
       assert.equal(state, 'failed');
       assert.match(reason, /does not exist any more/);
-    });
+    };
+    await assertFailed();  // without a change of the source
+    await save(server, source, 'p1', { type: 'post', user: 'ann' });
+    await soon(assertFailed);
+    expectStatus(await server.put(`/${target}?partitioned=true`), 201);
+    await assertFailed();  // another database
     expectStatus(await server.delete(`/${source}/_projection/by_user`), 202);
     await soon(async () => assert.deepEqual((await server.get(`/${source}/_projection`)).body.projections, []));
   });
