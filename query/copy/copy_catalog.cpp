@@ -91,7 +91,12 @@ Expected<void> store_copy(Catalog& catalog, std::string_view source_tag, const C
 
 Expected<void> erase_copy(Catalog& catalog, std::string_view source_tag, const CopyRecord& record) {
   OCTAVO_TRY_VOID(catalog.erase_fact(Catalog::area_of_database(source_tag), fact_name(record.id)));
-  return catalog.erase_fact(Catalog::area_of_database(record.target_tag), project::copied_from_fact);
+  // The target may be that of a later copy by now.
+  const std::string area = Catalog::area_of_database(record.target_tag);
+  OCTAVO_TRY(const auto from, catalog.fact(area, project::copied_from_fact));
+  const auto parsed = from ? parse_json(*from) : Expected<json::value>(nullptr);
+  if (!parsed || !parsed->is_object() || text_member(parsed->get_object(), "copy") != record.id) return {};
+  return catalog.erase_fact(area, project::copied_from_fact);
 }
 
 Expected<std::vector<std::string>> sources_of_copies(Catalog& catalog) {

@@ -204,7 +204,6 @@ Expected<void> DatabaseCopy::settle(std::vector<CopiedDocument> documents, Reade
     OCTAVO_TRY_VOID(reader.complete(document));
     copies.push_back(std::move(document.copy));
   }
-  copied_.fetch_add(copies.size(), std::memory_order_relaxed);
   return copies.empty() ? Expected<void>{} : write_copies(target, std::move(copies), {});
 }
 
@@ -296,7 +295,7 @@ void DatabaseCopy::remove_files() {
 }
 
 DatabaseCopy::Status DatabaseCopy::status() const {
-  return {state_.numbers(), copied_.load(std::memory_order_relaxed), per_second_.load(std::memory_order_relaxed)};
+  return {state_.numbers(), per_second_.load(std::memory_order_relaxed)};
 }
 
 }  // namespace octavo::query::copy

@@ -57,8 +57,7 @@ class DatabaseCopy final : public FeedConsumer {
   const CopyRecord& record() const { return record_; }
   struct Status {
     CopyState::Numbers numbers;
-    std::uint64_t copied = 0;  ///< documents written since the server began, also again
-    double per_second = 0;     ///< at present
+    double per_second = 0;  ///< documents of the last batch
   };
   Status status() const;
   /// Whether it may write to the target. Blocks while a batch is written. At first it may.
@@ -88,7 +87,6 @@ class DatabaseCopy final : public FeedConsumer {
   std::atomic<storage::Sequence> checkpoint_{0};
   std::atomic<storage::Sequence> complete_through_{0};
   std::atomic<std::uint64_t> purge_count_{0};
-  std::atomic<std::uint64_t> copied_{0};
   std::atomic<double> per_second_{0};
 };
 

@@ -272,6 +272,28 @@ describe('a copy under another key', () => {
     expectError(await server.get(`/${source}/_copy/nothing`), 404, 'not_found');
   });
 
+  test('what is forgotten of a copy that is done does not concern a later one with its target', async () => {
+    const { source, target } = await databases();
+    const done = await beginCopy(server, source, { target, ...byUser });
+    await finish(server, source, done);
+    const other = await server.database();
+    const id = await beginCopy(server, other, { target, ...byUser });
+    expectStatus(await server.delete(`/${source}/_copy/${done}`), 200);
+    await copied(server, other, id);
+    await server.kill();
+    await server.relaunch();
+    expectError(await server.put(`/${target}/x:y`, {}), 403, 'derived_document');
+  });
+
+  test('a logical partition that would exceed its limit stops it', async (t) => {
+    const small = await Server.startFor(t, { config: '[database]\nlogical_partition_bytes_max = 20000\n' });
+    const source = await small.database('q=2');
+    const target = await small.database('partitioned=true');
+    await small.fill(source, Array.from({ length: 100 }, (_, n) => ({ _id: `d${n}`, user: 'ann', text: 'x'.repeat(400) })));
+    const id = await beginCopy(small, source, { target, key: '{user}', id: '{_id}' });
+    await eventually(async () => /cannot be written: Partition key reached maximum size/.test((await copyOf(small, source, id)).reason));
+  });
+
   test('a copy whose target was deleted has failed, and may be cancelled', async () => {
     const { source, target } = await databases();
     const id = await beginCopy(server, source, { target, ...byUser });
