@@ -56,11 +56,7 @@ class CopyState::Change {
     const std::optional<std::string> before =
         stored && !was_skipped ? std::optional(std::string(*stored)) : std::nullopt;
     if (was_skipped) --numbers_.skipped;
-    if (before && !document.id && document.copy.exists && document.copy.deleted) {
-      OCTAVO_TRY(const bool is_own, is_holder(*before, document.source_id));
-      if (is_own) document.id = before;
-      return {};
-    }
+    if (before && is_buried(document)) return {};
     if (before && document.id != before) {
       OCTAVO_TRY(const bool is_own, is_holder(*before, document.source_id));
       if (is_own) {
@@ -74,9 +70,9 @@ class CopyState::Change {
   }
 
   Expected<void> take(const CopiedDocument& document, HasId has_id) {
-    const auto& copy = document.copy;
+    if (is_buried(document)) return {};
     if (!document.id) {
-      if (!copy.exists || copy.deleted) return {};
+      if (!document.copy.exists || document.copy.deleted) return {};
       ++numbers_.skipped;
       return long_key::put(transaction_, tree(CopyTree::sources), document.source_id, {});
     }
@@ -94,9 +90,25 @@ class CopyState::Change {
     return long_key::put(transaction_, tree(CopyTree::targets), *document.id, document.source_id);
   }
 
+  /// Gives a deleted document the id that it had, unless another one has taken it. Last of all documents.
+  Expected<void> bury(CopiedDocument& document) {
+    if (!is_buried(document)) return {};
+    OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(CopyTree::sources), document.source_id));
+    if (!stored) return {};
+    std::string before(*stored);
+    OCTAVO_TRY(const bool is_own, is_holder(before, document.source_id));
+    if (is_own) document.id = std::move(before);
+    return {};
+  }
+
   std::vector<std::string> removed() const { return {removed_.begin(), removed_.end()}; }
 
  private:
+  // It leaves a tombstone where it was.
+  bool is_buried(const CopiedDocument& document) const {
+    return !batch_.keeps_ids && document.copy.exists && document.copy.deleted;
+  }
+
   storage::Tree tree(CopyTree name) const { return store_.tree(static_cast<std::size_t>(name)); }
 
   Expected<bool> is_holder(std::string_view id, std::string_view source_id) const {
@@ -163,6 +175,7 @@ Expected<void> CopyState::commit(const Batch& batch, HasId has_id, Remove remove
     Change change(transaction, store_, numbers, batch);
     for (CopiedDocument& document : batch.documents) OCTAVO_TRY_VOID(change.release(document));
     for (const CopiedDocument& document : batch.documents) OCTAVO_TRY_VOID(change.take(document, has_id));
+    for (CopiedDocument& document : batch.documents) OCTAVO_TRY_VOID(change.bury(document));
     std::string record;
     ByteWriter writer(record);
     writer.u8(numbers_version);
