@@ -109,11 +109,11 @@ Expected<WrittenRows> write_rows(partitioning::Database& target, std::uint32_t o
 }
 
 bool wait_for_throughput(const partitioning::Database& target, const std::atomic<bool>& stopping) {
-  using Clock = std::chrono::steady_clock;
+  const auto now = [] { return std::chrono::steady_clock::now(); };
   constexpr std::chrono::seconds patience{1};
   // Shutting down waits for this long.
   constexpr std::chrono::milliseconds step_max{200};
-  const auto until = Clock::now() + patience;
+  const auto until = now() + patience;
   while (!stopping.load(std::memory_order_relaxed)) {
     std::chrono::milliseconds longest{0};
     for (const std::size_t partition_id : target.partition_ids()) {
@@ -121,7 +121,7 @@ bool wait_for_throughput(const partitioning::Database& target, const std::atomic
       if (!admitted) longest = std::max(longest, std::chrono::milliseconds(admitted.error().retry_after_ms));
     }
     if (longest.count() == 0) return true;
-    if (Clock::now() >= until) return false;
+    if (now() >= until) return false;
     std::this_thread::sleep_for(std::min(longest, step_max));
   }
   return false;
