@@ -104,7 +104,7 @@ class DatabaseCopy::Reader {
     }
     std::string made(id);
     if (const auto& definition = copy_.record_.definition; definition.id) {
-      const auto key = definition.key->fill(json, id);
+      const auto key = definition.key->fill_key(json, id);
       const auto rest = definition.id->fill(json, id);
       if (!key || !rest) {
         return without_id(id, fmt::format("It has no value for `{}`.", (key ? definition.id : definition.key)->text()));

@@ -241,6 +241,14 @@ describe('a copy under another key', () => {
     assert.equal((await copied(server, source, skipping)).skipped, 1);
   });
 
+  test('a colon in the text of a key belongs to the key', async () => {
+    const { source, target } = await databases();
+    await save(source, { _id: 'a', userId: 'ann' });
+    const id = await beginCopy(server, source, { target, key: 'user:{userId}', id: '{_id}' });
+    await copied(server, source, id);
+    assert.deepEqual([...(await contentOf(server, target)).keys()], ['user%3Aann:a']);
+  });
+
   test('the same request again is the same copy', async () => {
     const { source, target } = await databases();
     const id = await beginCopy(server, source, { target, ...byUser });
