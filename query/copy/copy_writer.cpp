@@ -1,13 +1,12 @@
 #include "query/copy/copy_writer.h"
 
-#include <exception>
-#include <latch>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/jobs/start_all.h"
 #include "partitioning/keys/partition_key.h"
 #include "query/copy/copy_state.h"
 #include "storage/partition/partition_transaction.h"
@@ -59,30 +58,16 @@ Expected<void> write_copies(partitioning::Database& target, std::vector<storage:
     part.bytes += 2 * id.size();
     part.removed.push_back(std::move(id));
   }
-  std::latch done(static_cast<std::ptrdiff_t>(parts.size()));
-  std::size_t begun = 0;
-  std::exception_ptr thrown;
-  try {
-    for (auto& [partition_id, part] : parts) {
-      Part& mine = part;
-      map.partition(partition_id)
-          ->run_transaction(
-              [&mine, partitioned](storage::PartitionTransaction& transaction) {
-                return mine.write(transaction, partitioned);
-              },
-              {}, part.bytes,
-              [&mine, &done](Expected<void> result) {
-                mine.result = std::move(result);
-                done.count_down();
-              });
-      ++begun;
-    }
-  } catch (...) {
-    thrown = std::current_exception();
-    done.count_down(static_cast<std::ptrdiff_t>(parts.size() - begun));
-  }
-  done.wait();  // also after an exception: the parts are stored here
-  if (thrown) std::rethrow_exception(thrown);
+  start_all_and_wait(parts, [&](auto& one, auto done) {
+    Part& part = one.second;
+    auto task = [&part, partitioned](storage::PartitionTransaction& transaction) {
+      return part.write(transaction, partitioned);
+    };
+    map.partition(one.first)->run_transaction(std::move(task), {}, part.bytes, [&part, done](Expected<void> result) {
+      part.result = std::move(result);
+      done();
+    });
+  });
   for (auto& [partition_id, part] : parts) {
     if (!part.result) return std::move(part.result);
   }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
-#include <latch>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/jobs/start_all.h"
 #include "partitioning/keys/partition_key.h"
 #include "partitioning/throughput/request_charge.h"
 
@@ -56,30 +55,19 @@ Expected<WrittenRows> write_rows(partitioning::Database& target, std::uint32_t o
     part.bytes.push_back(row.deleted ? 0 : row.body.size());
     part.writes.push_back(document_write(std::move(row), owner));
   }
-  std::latch done(static_cast<std::ptrdiff_t>(parts.size()));
-  std::size_t begun = 0;
-  std::exception_ptr thrown;
-  try {
-    for (auto& [partition_id, part] : parts) {
-      for (DocumentWrite& write : part.writes) {
-        // The key is a view into the id, which does not move from here on.
-        write.partition_key = partitioning::partition_key_of(write.id, partitioned);
-        target.pack(write);
-      }
-      // A partition that is split meanwhile passes them on.
-      auto& results = part.results;
-      map.partition(partition_id)->write(std::move(part.writes), {}, [&results, &done](auto written) {
-        results = std::move(written);
-        done.count_down();
-      });
-      ++begun;
+  start_all_and_wait(parts, [&](auto& one, auto done) {
+    Part& part = one.second;
+    for (DocumentWrite& write : part.writes) {
+      // The key is a view into the id, which does not move from here on.
+      write.partition_key = partitioning::partition_key_of(write.id, partitioned);
+      target.pack(write);
     }
-  } catch (...) {
-    thrown = std::current_exception();
-    done.count_down(static_cast<std::ptrdiff_t>(parts.size() - begun));
-  }
-  done.wait();  // also after an exception: the results are stored here
-  if (thrown) std::rethrow_exception(thrown);
+    // A partition that is split meanwhile passes them on.
+    map.partition(one.first)->write(std::move(part.writes), {}, [&part, done](auto results) {
+      part.results = std::move(results);
+      done();
+    });
+  });
   WrittenRows written;
   std::optional<Error> failure;
   for (auto& [partition_id, part] : parts) {
