@@ -251,12 +251,11 @@ Expected<void> erase_projection(Catalog& catalog, std::string_view source_tag, c
 
 namespace {
 
-// A copy that has not ended (query/copy/copy_catalog.h).
-Expected<std::optional<storage::DocumentOwners::Owner>> copy_into(Catalog& catalog, std::string_view target_tag) {
-  OCTAVO_TRY(const auto from, catalog.fact(Catalog::area_of_database(target_tag), copied_from_fact));
-  const auto parsed = from ? parse_json(*from) : Expected<json::value>(nullptr);
-  if (!parsed || !parsed->is_object()) return std::nullopt;
-  const json::object& object = parsed->get_object();
+// The copy that the fact `copied_from` names, unless it has ended (query/copy/copy_catalog.h).
+Expected<std::optional<storage::DocumentOwners::Owner>> copy_into(Catalog& catalog, std::string_view copied_from) {
+  const auto from = parse_json(copied_from);
+  if (!from || !from->is_object()) return std::nullopt;
+  const json::object& object = from->get_object();
   OCTAVO_TRY(const auto stored, catalog.fact(Catalog::area_of_database(text_member(object, "tag")),
                                              std::string(copy_prefix) + text_member(object, "copy")));
   const auto record = stored ? parse_json(*stored) : Expected<json::value>(nullptr);
@@ -272,6 +271,10 @@ Expected<storage::DocumentOwners> owners_of(Catalog& catalog, std::string_view t
   OCTAVO_TRY(const auto facts, catalog.facts(Catalog::area_of_database(target_tag)));
   storage::DocumentOwners owners;
   for (const auto& [name, text] : facts) {
+    if (name == copied_from_fact) {
+      OCTAVO_TRY(auto copy, copy_into(catalog, text));
+      if (copy) owners.owners.insert(owners.owners.begin(), *std::move(copy));
+    }
     if (!name.starts_with(owner_prefix)) continue;
     storage::DocumentOwners::Owner owner;
     const std::string_view digits = std::string_view(name).substr(owner_prefix.size());
@@ -290,8 +293,6 @@ Expected<storage::DocumentOwners> owners_of(Catalog& catalog, std::string_view t
     owner.exclusive = exclusive != nullptr && exclusive->is_bool() && exclusive->get_bool();
     owners.owners.push_back(std::move(owner));
   }
-  OCTAVO_TRY(auto copy, copy_into(catalog, target_tag));
-  if (copy) owners.owners.insert(owners.owners.begin(), *std::move(copy));
   return owners;
 }
 
