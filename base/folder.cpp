@@ -91,4 +91,14 @@ void remove_folder(const std::filesystem::path& folder, std::error_code& error) 
   error.assign(remove_in(AT_FDCWD, folder.c_str()), std::generic_category());
 }
 
+void remove_stray_folders(const std::filesystem::path& folder, std::string_view prefix,
+                          FunctionRef<bool(std::string_view identity)> is_known) {
+  std::error_code error;
+  for (const std::string& name : folder_entries(folder, error)) {
+    if (!name.starts_with(prefix) || is_known(std::string_view(name).substr(prefix.size()))) continue;
+    std::error_code ignored;
+    remove_folder(folder / name, ignored);
+  }
+}
+
 }  // namespace octavo::storage

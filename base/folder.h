@@ -6,6 +6,8 @@
 #include <system_error>
 #include <vector>
 
+#include "base/function_ref.h"
+
 namespace octavo::storage {
 
 /// On return a power loss removes none of the names in the folder, and undoes no renaming in it.
@@ -24,5 +26,10 @@ std::vector<std::string> folder_entries(const std::filesystem::path& folder, std
 /// Removes a folder and its content, but not the targets of symbolic links in it; also removes a file. A missing folder
 /// is not an error. After an error a part may be gone, and the next call continues. Allocates no memory.
 void remove_folder(const std::filesystem::path& folder, std::error_code& error) noexcept;
+
+/// Removes the folders in `folder` whose name is `prefix` and an identity that is not known. What cannot be removed
+/// stays for the next time.
+void remove_stray_folders(const std::filesystem::path& folder, std::string_view prefix,
+                          FunctionRef<bool(std::string_view identity)> is_known);
 
 }  // namespace octavo::storage

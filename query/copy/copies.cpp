@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include <boost/asio/post.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -14,14 +13,14 @@
 #include "base/unix_time.h"
 #include "partitioning/engine.h"
 #include "query/copy/copy_catalog.h"
+#include "query/follow/open_sources.h"
+#include "query/project/projection_target.h"
 
 namespace octavo::query::copy {
 
 namespace {
 
 constexpr std::chrono::milliseconds load_retry{2'000};
-// Commits within this time make one batch, unless a request waits.
-constexpr std::chrono::milliseconds commit_delay{20};
 constexpr std::size_t id_bytes = 16;
 constexpr std::string_view folder_prefix = "copy-";
 
@@ -85,18 +84,7 @@ Copies::~Copies() {
 }
 
 void Copies::resume(partitioning::Engine& engine) {
-  boost::asio::post(engine.workers().pool(), [&engine] {
-    const auto names =
-        run_guarded("opening databases that are copied", [&] { return sources_of_copies(engine.catalog()); });
-    if (!names) {
-      spdlog::error("the databases that are being copied cannot be listed: {}", names.error().reason);
-      return;
-    }
-    for (const std::string& name : *names) {
-      const auto opened = run_guarded("opening databases that are copied", [&] { return engine.open_database(name); });
-      if (!opened && opened.error().code == ErrorCode::overloaded) return;  // the server is shutting down
-    }
-  });
+  open_sources(engine, "databases that are copied", sources_of_copies);
 }
 
 // --- what is defined ---
@@ -134,14 +122,10 @@ Expected<void> Copies::load() {
 
 // Left by a crash while a copy ended.
 void Copies::remove_strays(const std::vector<CopyRecord>& records) const {
-  std::error_code error;
-  for (const std::string& name : storage::folder_entries(source_.folder(), error)) {
-    if (!name.starts_with(folder_prefix)) continue;
-    const std::string_view id = std::string_view(name).substr(folder_prefix.size());
-    if (std::ranges::any_of(records, [&](const auto& one) { return one.id == id && !one.has_ended; })) continue;
-    std::error_code ignored;
-    storage::remove_folder(source_.folder() / name, ignored);
-  }
+  const auto is_known = [&](std::string_view id) {
+    return std::ranges::any_of(records, [&](const auto& one) { return one.id == id && !one.has_ended; });
+  };
+  storage::remove_stray_folders(source_.folder(), folder_prefix, is_known);
 }
 
 Copies::EntryPtr Copies::open(CopyRecord record) {
@@ -184,9 +168,7 @@ Copies::EntryPtr Copies::running() const {
 }
 
 void Copies::tell_target(const CopyRecord& record) const {
-  const auto target = source_.engine().open_database(record.definition.target);
-  if (!target || (*target)->instance_tag() != record.target_tag) return;
-  if (auto* const extension = (*target)->extension()) extension->owners_changed();
+  project::tell_target(source_.engine(), record.definition.target, record.target_tag);
 }
 
 Expected<std::string> Copies::add(CopyDefinition definition, partitioning::Database& target) {
@@ -266,7 +248,9 @@ Expected<void> Copies::pause(std::string_view id, bool paused) {
 
 Task<Expected<void>> Copies::finish(std::string id, std::chrono::steady_clock::time_point deadline) {
   const auto keep_alive = source_.shared_from_this();
-  OCTAVO_CO_TRY_VOID(load());
+  auto& workers = source_.engine().workers();
+  auto look = [this] { return load(); };
+  OCTAVO_CO_TRY_VOID(co_await workers.run_blocking(std::move(look)));
   const EntryPtr entry = find(id);
   if (!entry) co_return no_copy();
   {
@@ -284,7 +268,7 @@ Task<Expected<void>> Copies::finish(std::string id, std::chrono::steady_clock::t
     const std::lock_guard changing(change_mutex_);
     return end(entry);
   };
-  co_return co_await source_.engine().workers().run_blocking(std::move(work));
+  co_return co_await workers.run_blocking(std::move(work));
 }
 
 // Called with change_mutex_ held.
@@ -292,9 +276,9 @@ Expected<void> Copies::end(const EntryPtr& entry) {
   if (entry->record.has_ended) return {};
   if (entry->follower) entry->follower->set_stopping(true);
   // From here on the target gets nothing more.
-  if (entry->copy) entry->copy->set_writing(false);
+  entry->copy->set_writing(false);
   if (auto ended = change(entry, [](CopyRecord& record) { record.has_ended = true; }); !ended) {
-    if (entry->copy) entry->copy->set_writing(true);
+    entry->copy->set_writing(true);
     start(entry);
     return ended;
   }
@@ -312,37 +296,27 @@ Expected<void> Copies::end(const EntryPtr& entry) {
   // A batch may still be under way: its files go when it is over.
   jobs_.post([ended, follower] {
     if (follower) follower->end_task();
-    if (ended) ended->remove_files();
+    ended->remove_files();
   });
   return {};
 }
 
-Expected<std::string> Copies::cancel(std::string_view id) {
+Expected<void> Copies::cancel(std::string_view id) {
   OCTAVO_TRY_VOID(load());
   const std::lock_guard changing(change_mutex_);
   const EntryPtr entry = find(id);
   if (!entry) return no_copy();
-  const std::string target = entry->record.definition.target;
   OCTAVO_TRY_VOID(end(entry));
   OCTAVO_TRY_VOID(erase_copy(source_.engine().catalog(), source_.instance_tag(), entry->record));
   const std::lock_guard lock(mutex_);
   std::erase(entries_, entry);
-  return target;
+  return {};
 }
 
 // --- following ---
 
 void Copies::committed() {
-  if (any_.load(std::memory_order_relaxed)) plan_wake();
-}
-
-void Copies::plan_wake() {
-  if (context_.waiters.load(std::memory_order_relaxed) > 0) wake_all();
-  if (wake_planned_.exchange(true, std::memory_order_acq_rel)) return;
-  jobs_.post_after(commit_delay, [this] {
-    wake_planned_.store(false, std::memory_order_release);
-    wake_all();
-  });
+  if (any_.load(std::memory_order_relaxed)) commit_wake_.plan();
 }
 
 void Copies::wake_all() {
@@ -379,9 +353,9 @@ Copies::View Copies::view_of(const Entry& entry) const {
     view.state = "done";
     return view;
   }
-  if (copy) view.status = copy->status();
-  const storage::Sequence through = copy ? copy->checkpoint() : 0;
-  view.behind = source_.watermark() - std::min(source_.watermark(), through);
+  view.status = copy->status();
+  const storage::Sequence watermark = source_.watermark();
+  view.behind = watermark - std::min(watermark, copy->checkpoint());
   auto failure = entry.unopened;
   if (!failure && follower) failure = follower->failure();
   if (failure) view.failure = failure->reason;
@@ -405,6 +379,13 @@ std::vector<Copies::View> Copies::views() {
   std::vector<View> shown;
   for (const EntryPtr& entry : all) shown.push_back(view_of(*entry));
   return shown;
+}
+
+Expected<Copies::View> Copies::view(std::string_view id) {
+  OCTAVO_TRY_VOID(load());
+  const EntryPtr entry = find(id);
+  if (!entry) return no_copy();
+  return view_of(*entry);
 }
 
 // --- the life of the database ---

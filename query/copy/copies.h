@@ -14,6 +14,7 @@
 #include "base/task.h"
 #include "partitioning/change_notifier.h"
 #include "query/copy/database_copy.h"
+#include "query/follow/commit_wake.h"
 #include "query/follow/feed_follower.h"
 
 namespace octavo::query::copy {
@@ -38,8 +39,8 @@ class Copies {
   /// Ends the copy when its target has what was written to the source before the call: the target becomes an
   /// independent database. Errors: not_found, timeout, conflict (it is paused), why it makes no progress.
   Task<Expected<void>> finish(std::string id, std::chrono::steady_clock::time_point deadline);
-  /// Ends the copy where it is, and forgets it. Returns the target's name. Error not_found.
-  Expected<std::string> cancel(std::string_view id);
+  /// Ends the copy where it is, and forgets it. Error not_found.
+  Expected<void> cancel(std::string_view id);
 
   struct View {
     CopyRecord record;
@@ -49,6 +50,8 @@ class Copies {
     std::optional<std::string> failure;  ///< why it waits, or has failed
   };
   std::vector<View> views();
+  /// Error not_found.
+  Expected<View> view(std::string_view id);
 
   /// Opens the databases that are being copied, so that the copies continue after a restart.
   static void resume(partitioning::Engine& engine);
@@ -70,7 +73,6 @@ class Copies {
   void remove_strays(const std::vector<CopyRecord>& records) const;
   EntryPtr open(CopyRecord record);
   void start(const EntryPtr& entry);
-  void plan_wake();
   void wake_all();
   EntryPtr find(std::string_view id) const;
   EntryPtr running() const;
@@ -83,8 +85,7 @@ class Copies {
   const project::FormReader read_form_;
   const std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
   std::atomic<bool> any_{false};  ///< there may be one that has not ended
-  std::atomic<bool> wake_planned_{false};
-  std::mutex change_mutex_;  ///< held while the list of copies changes
+  std::mutex change_mutex_;       ///< held while the list of copies changes
 
   mutable std::mutex mutex_;  ///< guards the members up to the empty line
   std::vector<EntryPtr> entries_;
@@ -93,6 +94,7 @@ class Copies {
 
   partitioning::ChangeNotifier progress_;
   FollowContext context_;
+  CommitWake commit_wake_{context_, [this] { wake_all(); }};
   BackgroundJobs jobs_;  ///< last: stops before the members that its jobs use are destroyed
 };
 

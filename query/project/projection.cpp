@@ -11,6 +11,7 @@
 #include "partitioning/engine.h"
 #include "partitioning/scan.h"
 #include "query/project/internal/projection_inputs.h"
+#include "query/project/projection_target.h"
 #include "query/project/target_writer.h"
 
 namespace octavo::query::project {
@@ -88,17 +89,9 @@ storage::Sequence Projection::knows_deletions_through() const {
 }
 
 // Called by everything that writes rows.
-Error Projection::missing_target(const ProjectionRecord& record) {
-  return {ErrorCode::not_found, fmt::format("The target {} does not exist any more.", record.definition.target),
-          "target_missing"};
-}
-
 Expected<std::shared_ptr<partitioning::Database>> Projection::open_target() const {
   if (has_ended_) return fail(ErrorCode::overloaded, "Another definition of the projection takes over.");
-  auto target = source_.engine().open_database(record_.definition.target);
-  if (!target && target.error().code != ErrorCode::not_found) return target;
-  if (!target || (*target)->instance_tag() != record_.target_tag) return std::unexpected(missing_target(record_));
-  return target;
+  return project::open_target(source_.engine(), record_.definition.target, record_.target_tag);
 }
 
 ProjectionState::Batch Projection::next_batch() const {

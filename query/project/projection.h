@@ -104,8 +104,6 @@ class Projection final : public FeedConsumer {
   Expected<void> replace_rows(ProjectionState& former);
 
   const ProjectionRecord& record() const { return record_; }
-  /// Why a projection without its target makes no progress.
-  static Error missing_target(const ProjectionRecord& record);
   struct JoinStatus {
     storage::Sequence checkpoint = 0;
     storage::Sequence current_through = 0;

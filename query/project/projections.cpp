@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <utility>
 
-#include <boost/asio/post.hpp>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "base/folder.h"
 #include "partitioning/engine.h"
 #include "partitioning/scan.h"
+#include "query/follow/open_sources.h"
 #include "query/project/internal/projection_entry.h"
 #include "query/project/projection_catalog.h"
+#include "query/project/projection_target.h"
 
 namespace octavo::query::project {
 
@@ -105,17 +106,7 @@ Projections::~Projections() {
 }
 
 void Projections::resume(partitioning::Engine& engine) {
-  boost::asio::post(engine.workers().pool(), [&engine] {
-    const auto names = run_guarded("opening projections", [&] { return sources(engine.catalog()); });
-    if (!names) {
-      spdlog::error("the databases with projections cannot be listed: {}", names.error().reason);
-      return;
-    }
-    for (const std::string& name : *names) {
-      const auto opened = run_guarded("opening projections", [&] { return engine.open_database(name); });
-      if (!opened && opened.error().code == ErrorCode::overloaded) return;  // the server is shutting down
-    }
-  });
+  open_sources(engine, "databases with projections", sources);
 }
 
 // --- what is defined ---
@@ -163,18 +154,13 @@ Expected<void> Projections::load_once() {
 
 // Left by a crash while a projection was removed, or changed.
 void Projections::remove_strays(const std::vector<ProjectionRecord>& records) const {
-  std::error_code error;
-  for (const std::string& name : storage::folder_entries(database_.folder(), error)) {
-    if (!name.starts_with(folder_prefix)) continue;
-    const std::string_view identity = std::string_view(name).substr(folder_prefix.size());
-    const auto is_of = [&](const ProjectionRecord& record) {
+  const auto is_known = [&](std::string_view identity) {
+    return std::ranges::any_of(records, [&](const ProjectionRecord& record) {
       return record.identity == identity || record.former == identity ||
              (record.next && record.next->identity == identity);
-    };
-    if (std::ranges::any_of(records, is_of)) continue;
-    std::error_code ignored;
-    storage::remove_folder(database_.folder() / name, ignored);
-  }
+    });
+  };
+  storage::remove_stray_folders(database_.folder(), folder_prefix, is_known);
 }
 
 Projections::EntryPtr Projections::open(ProjectionRecord record, bool is_hidden) {
@@ -330,9 +316,7 @@ Expected<void> Projections::add(std::string name, ProjectionDefinition definitio
 // --- owners ---
 
 void Projections::tell_target(const ProjectionRecord& record) const {
-  const auto target = database_.engine().open_database(record.definition.target);
-  if (!target || (*target)->instance_tag() != record.target_tag) return;
-  if (auto* const extension = (*target)->extension()) extension->owners_changed();
+  project::tell_target(database_.engine(), record.definition.target, record.target_tag);
 }
 
 void Projections::load_owners() {

@@ -17,6 +17,7 @@
 #include "base/task.h"
 #include "partitioning/change_notifier.h"
 #include "partitioning/database_extension.h"
+#include "query/follow/commit_wake.h"
 #include "query/follow/feed_follower.h"
 #include "query/project/projection.h"
 
@@ -119,7 +120,7 @@ class Projections {
   Expected<void> drop(const EntryPtr& entry);
   View view_of(const Entry& entry) const;
   bool has_target(const ProjectionRecord& record) const;
-  void plan_wake();
+  void plan_wake() { commit_wake_.plan(); }
   void follow_joins(Entry& entry);
   void tell_target(const ProjectionRecord& record) const;
 
@@ -127,7 +128,6 @@ class Projections {
   const FormReader read_form_;
   const std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
   std::atomic<bool> any_{false};
-  std::atomic<bool> wake_planned_{false};
   std::atomic<bool> retry_planned_{false};
   std::atomic<std::shared_ptr<const storage::DocumentOwners>> owners_;
   /// Tells this when a joined database has committed, until it is shut down.
@@ -146,6 +146,7 @@ class Projections {
 
   partitioning::ChangeNotifier progress_;
   FollowContext context_;
+  CommitWake commit_wake_{context_, [this] { wake_all(); }};
   BackgroundJobs jobs_;  ///< last: stops before the members that its jobs use are destroyed
 };
 

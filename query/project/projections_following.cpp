@@ -8,15 +8,9 @@
 #include "base/memory_retry.h"
 #include "partitioning/engine.h"
 #include "query/project/internal/projection_entry.h"
+#include "query/project/projection_target.h"
 
 namespace octavo::query::project {
-
-namespace {
-
-// Commits within this time make one batch, unless a request waits.
-constexpr std::chrono::milliseconds commit_delay{20};
-
-}  // namespace
 
 void Projections::add_commit_listener(std::weak_ptr<const partitioning::DatabaseExtension::CommitListener> listener) {
   const std::lock_guard lock(listeners_mutex_);
@@ -34,15 +28,6 @@ void Projections::committed() {
     }
   }
   if (any_.load(std::memory_order_relaxed)) plan_wake();
-}
-
-void Projections::plan_wake() {
-  if (context_.waiters.load(std::memory_order_relaxed) > 0) wake_all();
-  if (wake_planned_.exchange(true, std::memory_order_acq_rel)) return;
-  jobs_.post_after(commit_delay, [this] {
-    wake_planned_.store(false, std::memory_order_release);
-    wake_all();
-  });
 }
 
 void Projections::wake_all() {
@@ -129,7 +114,7 @@ Projections::View Projections::view_of(const Entry& entry) const {
   view.status = entry.projection->status();
   view.current_through = entry.projection->complete_through();
   auto failure = entry.failure();
-  if (!failure && !has_target(view.record)) failure = Projection::missing_target(view.record);
+  if (!failure && !has_target(view.record)) failure = missing_target(view.record.definition.target);
   if (failure) view.failure = failure->reason;
   if (view.record.removing) {
     view.state = "removing";

@@ -4,8 +4,11 @@
 #include <array>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "api/couch/auth/authenticator.h"
 #include "api/couch/call/errors.h"
+#include "partitioning/engine.h"
 #include "query/json/normalize.h"
 #include "query/json/parsed_document.h"
 
@@ -235,6 +238,19 @@ Expected<void> check_access(Access access, const UserContext& user, const partit
       break;
   }
   return fail(ErrorCode::internal, "unknown access rule");
+}
+
+Expected<std::shared_ptr<partitioning::Database>> open_administered(const Call& call, const std::string& name,
+                                                                    std::string_view what, std::string_view missing) {
+  auto other = call.services.engine.open_database(name);
+  if (!other) {
+    if (other.error().code != ErrorCode::not_found) return other;
+    return fail(ErrorCode::not_found, fmt::format("The {} {} does not exist: create it first.", what, name), missing);
+  }
+  if (!is_database_admin(call.user, **other, call.services.authenticator.has_admins())) {
+    return fail(ErrorCode::forbidden, fmt::format("You are not an administrator of the {} {}.", what, name));
+  }
+  return other;
 }
 
 void add_security_routes(RouteList& routes) {

@@ -77,6 +77,11 @@ bool is_database_admin(const UserContext& user, const partitioning::Database& da
 /// The same, and users with Cloudant's permission `_design`.
 bool may_write_designs(const UserContext& user, const partitioning::Database& database, bool server_has_admins);
 
+/// A second database that a request names, as `what` ("target"), for an administrator of it: what is copied there, or
+/// from there, gets other readers. Errors: not_found with the word `missing`; forbidden; those of opening it.
+Expected<std::shared_ptr<partitioning::Database>> open_administered(const Call& call, const std::string& name,
+                                                                    std::string_view what, std::string_view missing);
+
 /// Handlers of `/{db}/_security`, which Cloudant also has under another path.
 Task<Expected<Reply>> get_security(Call& call);
 Task<Expected<Reply>> put_security(Call& call);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "api/couch/copies/routes.h"
 #include "partitioning/engine.h"
 #include "query/database/database_services.h"
+#include "query/project/projection_target.h"
 
 namespace octavo::api::couch {
 
@@ -28,14 +28,14 @@ namespace copy = query::copy;
 constexpr std::size_t timeout_default_ms = 60'000;
 constexpr std::size_t timeout_max_ms = 600'000;
 
-std::unexpected<Error> no_copy() {
-  return fail(ErrorCode::not_found, "There is no copy with this id.");
-}
-
 Expected<void> refuse_system_database(std::string_view name) {
   if (!name.starts_with('_')) return {};
   return fail(ErrorCode::bad_request, fmt::format("The system database {} is neither copied nor a copy.", name),
               "copy_syntax");
+}
+
+Expected<std::shared_ptr<partitioning::Database>> target_of(const Call& call, const copy::CopyRecord& record) {
+  return query::project::open_target(call.services.engine, record.definition.target, record.target_tag);
 }
 
 std::uint64_t documents_in(const partitioning::Database& database) {
@@ -52,9 +52,8 @@ json::object shown(const Call& call, const copy::Copies::View& view) {
                       {"definition", view.record.definition.json},
                       {"created", view.record.created_s}};
   if (view.record.has_ended) return object;
-  const auto target = call.services.engine.open_database(view.record.definition.target);
-  const bool is_there = target && (*target)->instance_tag() == view.record.target_tag;
-  const std::uint64_t copied = is_there ? documents_in(**target) : 0;
+  const auto target = target_of(call, view.record);
+  const std::uint64_t copied = target ? documents_in(**target) : 0;
   const std::uint64_t expected = documents_in(*call.database);
   object["copied"] = copied;
   object["expected"] = expected;
@@ -79,20 +78,11 @@ Task<Expected<void>> run_work(Call& call, Work work) {
   co_return co_await call.services.engine.workers().run_blocking(std::move(run));
 }
 
-/// Errors: not_found (`target_missing`); forbidden: who copies documents shows them to other readers.
 Expected<std::shared_ptr<partitioning::Database>> open_target(const Call& call, const std::string& name) {
   OCTAVO_TRY_VOID(refuse_system_database(name));
-  auto target = call.services.engine.open_database(name);
-  if (!target) {
-    if (target.error().code != ErrorCode::not_found) return target;
-    return fail(ErrorCode::not_found, fmt::format("The target {} does not exist: create it first.", name),
-                "target_missing");
-  }
-  if ((*target)->instance_tag() == call.database->instance_tag()) {
+  OCTAVO_TRY(auto target, open_administered(call, name, "target", "target_missing"));
+  if (target->instance_tag() == call.database->instance_tag()) {
     return fail(ErrorCode::bad_request, "A database cannot be copied into itself.", "copy_syntax");
-  }
-  if (!is_database_admin(call.user, **target, call.services.authenticator.has_admins())) {
-    return fail(ErrorCode::forbidden, fmt::format("You are not an administrator of the target {}.", name));
   }
   return target;
 }
@@ -125,16 +115,14 @@ Task<Expected<Reply>> get_copies(Call& call) {
 }
 
 Task<Expected<Reply>> get_copy(Call& call) {
-  std::optional<json::object> found;
+  json::object found;
   const auto show = [&](copy::Copies& copies) -> Expected<void> {
-    for (const auto& view : copies.views()) {
-      if (view.record.id == call.path("id")) found = shown(call, view);
-    }
+    OCTAVO_TRY(const auto view, copies.view(call.path("id")));
+    found = shown(call, view);
     return {};
   };
   OCTAVO_CO_TRY_VOID(co_await run_work(call, show));
-  if (!found) co_return no_copy();
-  co_return json_reply(*std::move(found));
+  co_return json_reply(std::move(found));
 }
 
 Task<Expected<Reply>> finish_copy(Call& call) {
@@ -167,23 +155,17 @@ Task<Expected<Reply>> resume_copy(Call& call) {
 
 // What was copied goes, too, unless the copy has ended: then the target is a database of its own.
 Expected<void> cancel(Call& call, copy::Copies& copies, bool keeps_target) {
-  std::optional<copy::CopyRecord> record;
-  for (const auto& view : copies.views()) {
-    if (view.record.id == call.path("id")) record = view.record;
-  }
-  if (!record) return no_copy();
-  auto& engine = call.services.engine;
-  const std::string& name = record->definition.target;
-  if (!keeps_target && !record->has_ended) {
-    const auto target = engine.open_database(name);
-    const bool is_there = target && (*target)->instance_tag() == record->target_tag;
-    if (is_there && !is_database_admin(call.user, **target, call.services.authenticator.has_admins())) {
-      return fail(ErrorCode::forbidden, fmt::format("You are not an administrator of the target {}.", name));
+  OCTAVO_TRY(const auto view, copies.view(call.path("id")));
+  const copy::CopyRecord& record = view.record;
+  if (!keeps_target && !record.has_ended) {
+    const auto target = target_of(call, record);
+    if (target && !is_database_admin(call.user, **target, call.services.authenticator.has_admins())) {
+      return fail(ErrorCode::forbidden,
+                  fmt::format("You are not an administrator of the target {}.", record.definition.target));
     }
-    if (is_there) OCTAVO_TRY_VOID(engine.delete_database(name));
+    if (target) OCTAVO_TRY_VOID(call.services.engine.delete_database(record.definition.target));
   }
-  OCTAVO_TRY_VOID(copies.cancel(record->id));
-  return {};
+  return copies.cancel(record.id);
 }
 
 Task<Expected<Reply>> delete_copy(Call& call) {

@@ -126,16 +126,7 @@ Expected<void> refuse_system_database(std::string_view name) {
 Expected<std::shared_ptr<partitioning::Database>> open_other(const Call& call, const std::string& name,
                                                              std::string_view what, std::string_view missing) {
   OCTAVO_TRY_VOID(refuse_system_database(name));
-  auto other = call.services.engine.open_database(name);
-  if (!other) {
-    if (other.error().code != ErrorCode::not_found) return other;
-    return fail(ErrorCode::not_found, fmt::format("The {} {} does not exist: create it first.", what, name), missing);
-  }
-  // A projection copies documents to other readers.
-  if (!is_database_admin(call.user, **other, call.services.authenticator.has_admins())) {
-    return fail(ErrorCode::forbidden, fmt::format("You are not an administrator of the {} {}.", what, name));
-  }
-  return other;
+  return open_administered(call, name, what, missing);
 }
 
 /// The number before the `-` of a revision; 0: it has none.
