@@ -10,6 +10,7 @@
 #include "partitioning/engine.h"
 #include "partitioning/keys/partition_key.h"
 #include "query/copy/copy_writer.h"
+#include "query/project/projection_target.h"
 
 namespace octavo::query::copy {
 
@@ -33,11 +34,8 @@ bool has_no_id(const Error& error) {
 class DatabaseCopy::Reader {
  public:
   static Expected<std::unique_ptr<Reader>> open(const DatabaseCopy& copy, const partitioning::Database& target) {
-    auto reader = std::unique_ptr<Reader>(new Reader(copy, target));
-    OCTAVO_TRY(reader->from_, copy.read_form_(copy.source_));
-    OCTAVO_TRY(reader->into_, copy.read_form_(target));
-    OCTAVO_TRY_VOID(check(copy.record_.definition, *reader->from_, *reader->into_, target.partitioned()));
-    return reader;
+    OCTAVO_TRY(auto into, copy.read_form_(target));
+    return std::unique_ptr<Reader>(new Reader(copy, target, std::move(into)));
   }
 
   /// All documents have the same ids in the target.
@@ -46,9 +44,10 @@ class DatabaseCopy::Reader {
   /// The document as it is now.
   Expected<CopiedDocument> read(std::string_view id) {
     CopiedDocument document{std::string(id), std::nullopt, {}};
-    OCTAVO_TRY(const storage::Snapshot* const snapshot, snapshot_of(id));
+    OCTAVO_TRY(const storage::Snapshot* const snapshot, snapshot_in(copy_.source_.locate_document(map_, id)));
     OCTAVO_TRY(const auto record, snapshot->find_stored_record(id));
     if (!record) return document;
+    bytes_ += id.size() + record->body.size();
     document.copy.exists = true;
     document.copy.deleted = record->deleted;
     if (storage::is_design_id(id)) {
@@ -68,11 +67,14 @@ class DatabaseCopy::Reader {
     return document;
   }
 
+  /// Of the ids and bodies of the documents read.
+  std::size_t bytes() const { return bytes_; }
+
   /// Reads the rest of it, for the id that it has in the target.
   Expected<void> complete(CopiedDocument& document) {
-    OCTAVO_TRY(const storage::Snapshot* const snapshot, snapshot_of(document.source_id));
-    const auto& store = map_.partition(copy_.source_.locate_document(map_, document.source_id))->store();
-    const storage::CopyReader reader(store, snapshot->transaction());
+    const std::size_t partition_id = copy_.source_.locate_document(map_, document.source_id);
+    OCTAVO_TRY(const storage::Snapshot* const snapshot, snapshot_in(partition_id));
+    const storage::CopyReader reader(map_.partition(partition_id)->store(), snapshot->transaction());
     OCTAVO_TRY(document.copy, reader.document_as(document.source_id, *document.id));
     // In the target it is an ordinary document.
     document.copy.owner = 0;
@@ -80,13 +82,17 @@ class DatabaseCopy::Reader {
   }
 
  private:
-  Reader(const DatabaseCopy& copy, const partitioning::Database& target)
-      : copy_(copy), target_(target), map_(copy.source_.partition_map()), snapshots_(map_.partition_id_end()) {}
+  Reader(const DatabaseCopy& copy, const partitioning::Database& target,
+         std::shared_ptr<const project::DocumentForm> into)
+      : copy_(copy),
+        target_(target),
+        map_(copy.source_.partition_map()),
+        snapshots_(map_.partition_id_end()),
+        into_(std::move(into)) {}
 
   bool skips() const { return copy_.record_.definition.missing == CopyDefinition::Missing::skip; }
 
-  Expected<const storage::Snapshot*> snapshot_of(std::string_view id) {
-    const std::size_t partition_id = copy_.source_.locate_document(map_, id);
+  Expected<const storage::Snapshot*> snapshot_in(std::size_t partition_id) {
     auto& snapshot = snapshots_[partition_id];
     if (!snapshot) {
       OCTAVO_TRY(auto taken, copy_.source_.snapshot(partition_id));
@@ -128,9 +134,9 @@ class DatabaseCopy::Reader {
   const partitioning::Database& target_;
   const partitioning::PartitionMap& map_;
   std::vector<std::optional<storage::Snapshot>> snapshots_;  ///< by partition id
-  std::shared_ptr<const project::DocumentForm> from_;
-  std::shared_ptr<const project::DocumentForm> into_;
+  const std::shared_ptr<const project::DocumentForm> into_;
   storage::BodyBuffer body_;
+  std::size_t bytes_ = 0;
 };
 
 DatabaseCopy::DatabaseCopy(partitioning::Database& source, CopyRecord record, project::FormReader read_form,
@@ -177,19 +183,12 @@ Expected<void> DatabaseCopy::check(const CopyDefinition& definition, const proje
 // Called with work_mutex_ held.
 Expected<std::shared_ptr<partitioning::Database>> DatabaseCopy::open_target() const {
   if (!writes_) return fail(ErrorCode::overloaded, "The copy is being ended.");
-  const std::string& name = record_.definition.target;
-  auto target = source_.engine().open_database(name);
-  if (!target && target.error().code != ErrorCode::not_found) return target;
-  if (!target || (*target)->instance_tag() != record_.target_tag) {
-    return fail(ErrorCode::not_found, fmt::format("The target {} does not exist any more.", name), "target_missing");
-  }
-  return target;
+  return project::open_target(source_.engine(), record_.definition.target, record_.target_tag);
 }
 
 // The checkpoint that is stored is that of the batches before: this one is not written yet.
 Expected<void> DatabaseCopy::settle(std::vector<CopiedDocument> documents, Reader& reader,
-                                    partitioning::Database& target, storage::Sequence checkpoint,
-                                    std::uint64_t purge_count) {
+                                    partitioning::Database& target, std::uint64_t purge_count) {
   // What was read must not be lost after what is made of it.
   OCTAVO_TRY_VOID(source_.make_durable());
   const auto has_id = [&](std::string_view source_id, std::string_view id) -> Expected<bool> {
@@ -197,7 +196,7 @@ Expected<void> DatabaseCopy::settle(std::vector<CopiedDocument> documents, Reade
     return other.id == id && other.copy.exists && !other.copy.deleted;
   };
   const auto remove = [&](std::vector<std::string> ids) { return write_copies(target, {}, std::move(ids)); };
-  OCTAVO_TRY_VOID(state_.commit({documents, checkpoint, purge_count, reader.keeps_ids()}, has_id, remove));
+  OCTAVO_TRY_VOID(state_.commit({documents, checkpoint(), purge_count, reader.keeps_ids()}, has_id, remove));
   std::vector<storage::DocumentCopy> copies;
   for (CopiedDocument& document : documents) {
     if (!document.id || !document.copy.exists) continue;
@@ -213,23 +212,21 @@ Expected<std::size_t> DatabaseCopy::apply(const FeedChanges& changes) {
   OCTAVO_TRY(const auto target, open_target());
   OCTAVO_TRY(const auto reader, Reader::open(*this, *target));
   std::vector<CopiedDocument> documents;
-  std::size_t bytes = 0;
   // So that keep_pace() does not wait for long.
   const std::size_t count_max = record_.definition.rate_max == 0
                                     ? changes.documents.size()
                                     : std::max<std::size_t>(1, record_.definition.rate_max / 2);
   for (const FeedDocument& change : changes.documents) {
     if (!documents.empty() &&
-        (bytes > batch_bytes_max || documents.size() >= count_max || Clock::now() >= begun + apply_time)) {
+        (reader->bytes() > batch_bytes_max || documents.size() >= count_max || Clock::now() >= begun + apply_time)) {
       break;
     }
     OCTAVO_TRY(auto document, reader->read(change.id));
-    bytes += change.id.size() + change.json.size();
     documents.push_back(std::move(document));
   }
   const std::size_t count = documents.size();
   const storage::Sequence reached = changes.checkpoint_after(count);
-  OCTAVO_TRY_VOID(settle(std::move(documents), *reader, *target, checkpoint(), purge_count()));
+  OCTAVO_TRY_VOID(settle(std::move(documents), *reader, *target, purge_count()));
   checkpoint_.store(reached, std::memory_order_release);
   if (changes.complete && count == changes.documents.size()) {
     complete_through_.store(reached, std::memory_order_release);
@@ -262,7 +259,7 @@ Expected<void> DatabaseCopy::remove(std::vector<std::string> gone, std::uint64_t
     OCTAVO_TRY(auto document, reader->read(id));
     documents.push_back(std::move(document));
   }
-  OCTAVO_TRY_VOID(settle(std::move(documents), *reader, *target, checkpoint(), purge_count));
+  OCTAVO_TRY_VOID(settle(std::move(documents), *reader, *target, purge_count));
   purge_count_.store(purge_count, std::memory_order_release);
   return {};
 }

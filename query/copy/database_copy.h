@@ -45,7 +45,7 @@ class DatabaseCopy final : public FeedConsumer {
   storage::Sequence complete_through() const override { return complete_through_.load(std::memory_order_acquire); }
   std::uint64_t purge_count() const override { return purge_count_.load(std::memory_order_acquire); }
   storage::Sequence knows_deletions_through() const override;
-  bool takes_bodies() const override { return true; }
+  FeedBodies bodies() const override { return FeedBodies::none; }
   Expected<std::size_t> apply(const FeedChanges& changes) override;
   Expected<bool> remove_known(const KnownPurges& purges) override;
   Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t documents_max) override;
@@ -71,7 +71,7 @@ class DatabaseCopy final : public FeedConsumer {
   Expected<std::shared_ptr<partitioning::Database>> open_target() const;
   /// Stores and writes the documents.
   Expected<void> settle(std::vector<CopiedDocument> documents, Reader& reader, partitioning::Database& target,
-                        storage::Sequence checkpoint, std::uint64_t purge_count);
+                        std::uint64_t purge_count);
   Expected<void> remove(std::vector<std::string> gone, std::uint64_t purge_count);
   void keep_pace(std::size_t documents, std::chrono::steady_clock::time_point begun) const;
 

@@ -21,7 +21,9 @@ void append_leaves(std::string& json, std::string_view name, const storage::Revi
   if (!first) json += ']';
 }
 
-FeedDocument without_json(const storage::DocumentView& found, bool partitioned) {
+}  // namespace
+
+FeedDocument read_feed_head(const storage::DocumentHead& found, bool partitioned) {
   FeedDocument document;
   document.sequence = found.sequence;
   document.id = found.id;
@@ -33,11 +35,9 @@ FeedDocument without_json(const storage::DocumentView& found, bool partitioned) 
   return document;
 }
 
-}  // namespace
-
 Expected<FeedDocument> read_feed_document(const storage::DocumentView& found, const storage::Snapshot& snapshot,
                                           bool partitioned) {
-  FeedDocument document = without_json(found, partitioned);
+  FeedDocument document = read_feed_head(found, partitioned);
   if (found.deleted) return document;
   std::string& json = document.json;
   json.reserve(found.body.size() + found.id.size() + 80);
@@ -52,7 +52,7 @@ Expected<FeedDocument> read_feed_document(const storage::DocumentView& found, co
 }
 
 FeedDocument read_feed_body(const storage::DocumentView& found, bool partitioned) {
-  FeedDocument document = without_json(found, partitioned);
+  FeedDocument document = read_feed_head(found, partitioned);
   if (!found.deleted) document.json = found.body;
   return document;
 }

@@ -10,7 +10,9 @@ namespace octavo::query {
 Expected<FeedDocument> read_feed_document(const storage::DocumentView& found, const storage::Snapshot& snapshot,
                                           bool database_is_partitioned);
 
-/// The same with the stored body, for FeedConsumer::takes_bodies.
+/// The same with the stored body.
 FeedDocument read_feed_body(const storage::DocumentView& found, bool database_is_partitioned);
+/// The same without a body.
+FeedDocument read_feed_head(const storage::DocumentHead& found, bool database_is_partitioned);
 
 }  // namespace octavo::query

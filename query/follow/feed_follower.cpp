@@ -169,6 +169,16 @@ void FeedFollower::failed(std::uint64_t attempt, const Error& error) {
   });
 }
 
+Expected<FeedDocument> FeedFollower::read(const storage::DocumentRecord& record,
+                                          const storage::Snapshot& snapshot) const {
+  const bool partitioned = context_.database.partitioned();
+  const FeedBodies bodies = consumer_.bodies();
+  if (bodies == FeedBodies::none) return read_feed_head(record, partitioned);
+  OCTAVO_TRY(const auto found, snapshot.open(record));
+  if (bodies == FeedBodies::as_stored) return read_feed_body(found, partitioned);
+  return read_feed_document(found, snapshot, partitioned);
+}
+
 Expected<bool> FeedFollower::follow_batch() {
   const auto begun = processor_time();  // by another clock, a busy machine would get small batches, and become busier
   OCTAVO_ASSERT(following_.load());
@@ -192,10 +202,7 @@ Expected<bool> FeedFollower::follow_batch() {
   const auto take = [&](std::string_view id, const storage::Snapshot& snapshot) -> Expected<bool> {
     OCTAVO_TRY(const auto record, snapshot.find_stored_record(id));
     if (record && record->sequence > checkpoint && taken.emplace(id).second) {
-      OCTAVO_TRY(const auto found, snapshot.open(*record));
-      OCTAVO_TRY(auto document, consumer_.takes_bodies()
-                                    ? Expected<FeedDocument>(read_feed_body(found, database.partitioned()))
-                                    : read_feed_document(found, snapshot, database.partitioned()));
+      OCTAVO_TRY(auto document, read(*record, snapshot));
       bytes += document.id.size() + document.json.size();
       documents.push_back(std::move(document));
     }

@@ -83,6 +83,7 @@ class FeedFollower : public std::enable_shared_from_this<FeedFollower> {
   void post_follow();
   void follow();
   Expected<bool> follow_batch();
+  Expected<FeedDocument> read(const storage::DocumentRecord& record, const storage::Snapshot& snapshot) const;
   void failed(std::uint64_t attempt, const Error& error);
 
   FollowContext& context_;

@@ -19,6 +19,10 @@
 
 namespace octavo::query {
 
+/// What FeedDocument::json is. The stored body costs less than what functions see: with `_id`, `_rev` and the
+/// conflicts. None is for those who read the document themselves: the body is not even opened.
+enum class FeedBodies : std::uint8_t { as_functions_see, as_stored, none };
+
 /// The newest state of a document, as given to an index that follows the feed.
 struct FeedDocument {
   storage::Sequence sequence = 0;
@@ -28,7 +32,7 @@ struct FeedDocument {
   storage::Revision revision;
   std::int64_t modified_s = 0;
   std::uint32_t owner = 0;  ///< as storage::DocumentHead::owner
-  /// With `_id` and `_rev`, as functions see it, or the stored body (FeedConsumer::takes_bodies); empty if not present.
+  /// As FeedConsumer::bodies() says; empty if not present.
   std::string json;
 };
 
@@ -86,8 +90,7 @@ class FeedConsumer {
   /// the thread that changes the consumer.
   virtual storage::Sequence knows_deletions_through() const = 0;
 
-  /// Whether FeedDocument::json should be the stored body, which costs less than what functions see.
-  virtual bool takes_bodies() const { return false; }
+  virtual FeedBodies bodies() const { return FeedBodies::as_functions_see; }
   /// Replaces the entries of the first of these documents, and stores the checkpoint with them. Takes as many as it can
   /// in about `apply_time` and in bounded memory, but at least one, and returns their number: the rest must be given
   /// again. May run functions, and may spread them over other threads. After an error the entries are unchanged, or at

@@ -79,7 +79,7 @@ class Projection final : public FeedConsumer {
   storage::Sequence complete_through() const override;
   std::uint64_t purge_count() const override;
   storage::Sequence knows_deletions_through() const override;
-  bool takes_bodies() const override { return true; }
+  FeedBodies bodies() const override { return FeedBodies::as_stored; }
   Expected<std::size_t> apply(const FeedChanges& changes) override;
   Expected<bool> remove_known(const KnownPurges& purges) override;
   Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t documents_max) override;

@@ -84,7 +84,7 @@ class GlobalIndexes final : FeedConsumer {
   storage::Sequence complete_through() const override { return least_of(&GlobalIndex::complete_through); }
   std::uint64_t purge_count() const override { return least_of(&GlobalIndex::purge_count); }
   storage::Sequence knows_deletions_through() const override { return least_of(&GlobalIndex::knows_deletions_through); }
-  bool takes_bodies() const override { return true; }
+  FeedBodies bodies() const override { return FeedBodies::as_stored; }
   Expected<std::size_t> apply(const FeedChanges& changes) override;
   Expected<bool> remove_known(const KnownPurges& purges) override;
   Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t documents_max) override;

@@ -54,7 +54,7 @@ class Projection::JoinConsumer final : public FeedConsumer {
   storage::Sequence complete_through() const override;
   std::uint64_t purge_count() const override { return purge_count_.load(std::memory_order_acquire); }
   storage::Sequence knows_deletions_through() const override;
-  bool takes_bodies() const override { return true; }
+  FeedBodies bodies() const override { return FeedBodies::as_stored; }
   Expected<std::size_t> apply(const FeedChanges& changes) override;
   Expected<bool> remove_known(const KnownPurges& purges) override;
   Expected<bool> remove_purged(const GoneDocuments& gone, std::size_t documents_max) override;
