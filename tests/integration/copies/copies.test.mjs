@@ -4,9 +4,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { cosmosClient, newContainer } from '../cosmos.mjs';
+import { erase, pathOf, save as saveIn } from '../edits.mjs';
 import { eventually, expectError, expectStatus, Server } from '../harness.mjs';
 import { reshard, shardsOf } from '../reshard.mjs';
-import { assertSameContent, beginCopy, contentOf, copied, copiedContent, copyOf, finish, pathOf } from './copy_support.mjs';
+import { assertSameContent, beginCopy, contentOf, copied, copiedContent, copyOf, finish } from './copy_support.mjs';
 
 const byUser = { key: '{userId}', id: '{orderId}' };
 const idByUser = ({ userId, orderId }) => `${userId}:${orderId}`;
@@ -20,11 +21,7 @@ describe('a copy under another key', () => {
 
   const databases = async (more = 'partitioned=true&q=3') => ({ source: await server.database('q=2'), target: await server.database(more) });
   const order = (n) => ({ _id: `o${n}`, orderId: `o${n}`, userId: `u${n % 7}`, total: n });
-  const save = async (db, doc) => {
-    const known = await server.get(`/${db}/${encodeURIComponent(doc._id)}`);
-    const rev = known.status === 200 ? { _rev: known.body._rev } : {};
-    return expectStatus(await server.put(`/${db}/${encodeURIComponent(doc._id)}`, { ...doc, ...rev }), 201);
-  };
+  const save = (db, { _id, ...fields }) => saveIn(server, db, _id, fields);
   const expectCopy = async (source, target, idOf = idByUser) =>
     assertSameContent(await contentOf(server, target), copiedContent(await contentOf(server, source), idOf));
 
@@ -36,8 +33,7 @@ describe('a copy under another key', () => {
     await expectCopy(source, target);
     await save(source, { ...order(1), total: 'changed' });
     await save(source, order(5000));
-    const { _rev } = expectStatus(await server.get(`/${source}/o2`), 200);
-    expectStatus(await server.delete(`/${source}/o2?rev=${_rev}`), 200);
+    await erase(server, source, 'o2');
     const status = await copied(server, source, id);
     assert.equal(status.copied, 2000);
     assert.equal(status.expected, 2000);
@@ -219,8 +215,8 @@ describe('a copy under another key', () => {
 
   test('a copy without templates keeps the ids, and the tombstones', async () => {
     const { source, target } = await databases('q=5');
-    const { rev } = await save(source, { _id: 'gone' });
-    expectStatus(await server.delete(`/${source}/gone?rev=${rev}`), 200);
+    await save(source, { _id: 'gone' });
+    await erase(server, source, 'gone');
     await save(source, { _id: 'a', n: 1 });
     const id = await beginCopy(server, source, { target });
     await copied(server, source, id);

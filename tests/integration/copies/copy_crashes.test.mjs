@@ -1,17 +1,9 @@
 // A copy under random edits, splits and kill -9: the target has what the source has.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { randomOf } from '../edits.mjs';
 import { expectStatus, Server, sleep } from '../harness.mjs';
 import { assertSameContent, beginCopy, contentOf, copied, copiedContent, finish } from './copy_support.mjs';
-
-/// Numbers that a seed decides.
-function randomOf(seed) {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
 
 const seed = Number(process.env.COPY_SEED ?? Date.now() % 2 ** 31);
 const rounds = Number(process.env.COPY_ROUNDS ?? 8);

@@ -1,8 +1,7 @@
 // Copies in tests: beginning them, waiting for them, and what their targets must have.
 import assert from 'node:assert/strict';
+import { pathOf } from '../edits.mjs';
 import { eventually, expectStatus } from '../harness.mjs';
-
-export const pathOf = (db) => `/${encodeURIComponent(db)}`;
 
 export async function beginCopy(server, source, definition) {
   return expectStatus(await server.post(`${pathOf(source)}/_copy`, definition), 202).id;

@@ -1,17 +1,9 @@
 // Projections under random edits and kill -9: what the target has equals what the definition says.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { randomOf } from '../edits.mjs';
 import { expectStatus, Server } from '../harness.mjs';
 import { assertSameRows, createProjection, current, documentsOf, projected, settled } from './projection_support.mjs';
-
-/// Numbers that a seed decides.
-function randomOf(seed) {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
 
 const definitions = (target, users) => ({
   joined: {

@@ -1,6 +1,9 @@
 // Projections in tests: waiting for them, and what they must be.
 import assert from 'node:assert/strict';
+import { pathOf } from '../edits.mjs';
 import { eventually, expectStatus } from '../harness.mjs';
+
+export { erase, pathOf, save } from '../edits.mjs';
 
 /// Waits until the assertions hold.
 export async function soon(assertions, timeoutMs) {
@@ -18,19 +21,6 @@ export async function soon(assertions, timeoutMs) {
   await eventually(holds, timeoutMs).catch((error) => {
     throw failure ?? error;
   });
-}
-
-export const pathOf = (db) => `/${encodeURIComponent(db)}`;
-
-export async function save(server, db, id, fields) {
-  const before = await server.get(`${pathOf(db)}/${encodeURIComponent(id)}`);
-  const rev = before.status === 200 ? { _rev: before.body._rev } : {};
-  return expectStatus(await server.put(`${pathOf(db)}/${encodeURIComponent(id)}`, { ...fields, ...rev }), 201);
-}
-
-export async function erase(server, db, id) {
-  const { _rev } = expectStatus(await server.get(`${pathOf(db)}/${encodeURIComponent(id)}`), 200);
-  return expectStatus(await server.delete(`${pathOf(db)}/${encodeURIComponent(id)}?rev=${_rev}`), 200);
 }
 
 export async function createProjection(server, source, name, definition) {
