@@ -37,6 +37,7 @@ Database::Database(Engine& engine, storage::DatabaseRecord record)
       meter_(*this, PartitionMap(record_.partition_map).partition_ids(), partition_id_end_of(record_.partition_map)),
       turns_(std::make_shared<Turns>()),
       revs_limit_(record_.revs_limit) {
+  set_name(record_.name);
   definition_.store(std::make_shared<const DatabaseDefinition>(record_.definition));
   std::vector<std::shared_ptr<PhysicalPartition>> partitions(partition_id_end_of(record_.partition_map));
   for (const storage::PartitionMapEntry& range : record_.partition_map) {
@@ -44,6 +45,19 @@ Database::Database(Engine& engine, storage::DatabaseRecord record)
     partitions[partition->options().partition_id] = std::move(partition);
   }
   publish(std::make_unique<const PartitionMap>(record_.partition_map, std::move(partitions), record_.former));
+}
+
+void Database::set_name(std::string_view name) {
+  names_.push_back(std::make_unique<const std::string>(name));
+  name_.store(names_.back().get(), std::memory_order_release);
+}
+
+// Called with facts_mutex_ held.
+void Database::renamed(const std::string& name) {
+  record_.name = name;
+  set_name(name);
+  // What was parsed of it may mention the name.
+  definition_.store(std::make_shared<const DatabaseDefinition>(record_.definition), std::memory_order_release);
 }
 
 std::shared_ptr<PhysicalPartition> Database::make_partition(const storage::PartitionMapEntry& range) const {
@@ -98,9 +112,7 @@ Expected<void> Database::open(const ExtensionFactory& extensions) {
     if (counters.dropped_through != 0) expect_dropped_tombstones();
   }
   sequences_ = std::make_shared<storage::SequenceAllocator>(map.partition_id_end(), last);
-  // Format (security object in the catalog):
-  //   area "security", name of the database   → JSON
-  OCTAVO_TRY(auto security, engine_.catalog().fact("security", record_.name));
+  OCTAVO_TRY(auto security, engine_.catalog().fact("security", name()));
   if (security) security_.store(std::make_shared<const std::string>(std::move(*security)));
   for (const std::size_t partition_id : map.partition_ids()) attach(*map.partition(partition_id));
   if (extensions) extension_ = extensions(*this);
@@ -122,7 +134,7 @@ void Database::on_commit(bool design_documents_changed) {
     extension_->committed();
   }
   changes_.notify_all();
-  until_memory_suffices([this] { engine_.updates().record_commit(record_.name, deleted_); });
+  until_memory_suffices([this] { engine_.updates().record_commit(name_, deleted_); });
 }
 
 void Database::mark_deleted() {
@@ -286,7 +298,7 @@ Expected<void> Database::set_revs_limit(std::uint32_t limit) {
   if (!replaced) {
     if (replaced.error().code == ErrorCode::not_found) return replaced;
     // A failed disk may have stored it: use the value that a restart would find.
-    const auto stored = engine_.catalog().find(record_.name);
+    const auto stored = engine_.catalog().find(name());
     if (!stored || !*stored) return replaced;
     limit = (*stored)->revs_limit;
   }
@@ -307,7 +319,7 @@ Expected<void> Database::set_definition(std::string text) {
   if (!replaced) {
     if (replaced.error().code == ErrorCode::not_found) return replaced;
     // A failed disk may have stored it: use what a restart would find.
-    auto stored = engine_.catalog().find(record_.name);
+    auto stored = engine_.catalog().find(name());
     if (!stored || !*stored) return replaced;
     changed.definition = std::move((*stored)->definition);
   }
@@ -329,7 +341,7 @@ Expected<void> Database::set_security(std::string json) {
   if (!written) {
     if (written.error().code == ErrorCode::not_found) return written;
     // A failed disk may have stored it here, too.
-    auto stored = engine_.catalog().fact("security", record_.name);
+    auto stored = engine_.catalog().fact("security", name());
     if (!stored || !*stored) return written;
     *next = **std::move(stored);
   }

@@ -65,7 +65,8 @@ class Database : public std::enable_shared_from_this<Database> {
 
   // Properties
 
-  const std::string& name() const { return record_.name; }
+  /// A name stays valid as long as the database object, also when the database gets another one.
+  const std::string& name() const { return *name_.load(std::memory_order_acquire); }
   /// Hexadecimal tag of this incarnation: a re-created database has a different one.
   const std::string& instance_tag() const { return record_.instance_tag; }
   bool partitioned() const { return record_.partitioned; }
@@ -249,6 +250,10 @@ class Database : public std::enable_shared_from_this<Database> {
   std::size_t open_store_count() const;
   std::uint64_t last_used_ms() const;
 
+  /// The name is in the catalog.
+  void renamed(const std::string& name);
+  void set_name(std::string_view name);
+
   // Physical partitions, also of a split or a merge
 
   std::shared_ptr<storage::PhysicalPartition> make_partition(const storage::PartitionMapEntry& range) const;
@@ -269,6 +274,8 @@ class Database : public std::enable_shared_from_this<Database> {
 
   Engine& engine_;
   storage::DatabaseRecord record_;
+  std::atomic<const std::string*> name_{nullptr};
+  std::vector<std::unique_ptr<const std::string>> names_;  ///< all names it had, as readers may still use them
   std::filesystem::path folder_;
   std::atomic<const PartitionMap*> map_{nullptr};
   std::vector<std::unique_ptr<const PartitionMap>> maps_;  ///< all maps there were, as readers may still use them
@@ -283,7 +290,7 @@ class Database : public std::enable_shared_from_this<Database> {
       std::chrono::steady_clock::time_point::min()};
   bool registered_ = false;  ///< used by the engine: the name is busy while the database closes
   std::atomic<std::uint32_t> revs_limit_;
-  mutable std::mutex facts_mutex_;  ///< guards security_, maps_ and changes of record_
+  mutable std::mutex facts_mutex_;  ///< guards security_, maps_, names_ and changes of record_
   std::atomic<std::shared_ptr<const std::string>> security_;
   std::atomic<std::shared_ptr<const DatabaseDefinition>> definition_;
 };

@@ -36,10 +36,12 @@ std::optional<Expected<std::shared_ptr<Database>>> DatabaseRegistry::find(std::s
   std::shared_ptr<Database> database;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (busy_.contains(key)) return std::nullopt;
-    if (const auto open = open_.find(key); open != open_.end()) {
+    const auto alias = aliases_.find(name);
+    const std::string& real = alias == aliases_.end() ? key : alias->second;
+    if (busy_.contains(real)) return std::nullopt;
+    if (const auto open = open_.find(real); open != open_.end()) {
       database = open->second;
-    } else if (names_.contains(key)) {
+    } else if (names_.contains(real)) {
       return std::nullopt;
     } else {
       return fail(ErrorCode::not_found, "Database does not exist.");
@@ -84,6 +86,21 @@ std::vector<std::string> DatabaseRegistry::names_from(const std::optional<std::s
   return found;
 }
 
+std::string DatabaseRegistry::resolve(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto alias = aliases_.find(name);
+  return alias == aliases_.end() ? std::string(name) : alias->second;
+}
+
+std::vector<std::string> DatabaseRegistry::aliases_of(const std::string& name) const {
+  std::vector<std::string> found;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [alias, database] : aliases_) {
+    if (database == name) found.push_back(alias);
+  }
+  return found;
+}
+
 std::optional<Expected<std::shared_ptr<Database>>> DatabaseRegistry::find_or_begin_opening(const std::string& name) {
   std::unique_lock<std::mutex> lock(mutex_);
   not_busy_.wait(lock, [&] { return !busy_.contains(name); });
@@ -112,9 +129,10 @@ bool DatabaseRegistry::keep_open(const std::shared_ptr<Database>& database) {
   return kept;
 }
 
-void DatabaseRegistry::set_names(std::set<std::string> names) {
+void DatabaseRegistry::set_names(std::set<std::string> names, Aliases aliases) {
   std::lock_guard<std::mutex> lock(mutex_);
   names_ = std::move(names);
+  aliases_ = std::move(aliases);
 }
 
 void DatabaseRegistry::add_name(const std::string& name) {
@@ -141,6 +159,55 @@ void DatabaseRegistry::remove(const std::string& name) {
     std::lock_guard<std::mutex> lock(mutex_);
     names_.erase(name);
     open_.erase(name);
+    std::erase_if(aliases_, [&](const auto& alias) { return alias.second == name; });
+  }
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+void DatabaseRegistry::rename(std::span<const Renamed> databases) {
+  // It is in the catalog already, so this must not fail: all that needs memory comes before the first change.
+  until_memory_suffices([&] {
+    std::vector<std::set<std::string>::node_type> names;
+    std::vector<Databases::node_type> open;
+    std::vector<Renamed> renamed(databases.begin(), databases.end());
+    names.reserve(renamed.size());
+    open.reserve(renamed.size());
+    const std::lock_guard lock(mutex_);
+    Aliases aliases = aliases_;
+    for (auto& [alias, name] : aliases) {
+      const auto found = std::ranges::find(databases, name, &Renamed::before);
+      if (found != databases.end()) name = found->name;
+    }
+    for (const Renamed& one : databases) aliases.erase(one.name);
+    std::vector<std::string> keys;
+    for (const Renamed& one : databases) keys.push_back(one.name);
+
+    aliases_.swap(aliases);
+    for (const Renamed& one : databases) {
+      names.push_back(names_.extract(one.before));
+      open.push_back(open_.extract(one.before));
+    }
+    for (std::size_t i = 0; i < renamed.size(); ++i) {
+      if (names[i]) names[i].value().swap(renamed[i].name);
+      if (open[i]) open[i].key().swap(keys[i]);
+      names_.insert(std::move(names[i]));
+      open_.insert(std::move(open[i]));
+    }
+  });
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+void DatabaseRegistry::add_alias(const std::string& alias, const std::string& name) {
+  until_memory_suffices([&] {
+    const std::lock_guard lock(mutex_);
+    aliases_[alias] = name;
+  });
+}
+
+void DatabaseRegistry::remove_alias(const std::string& alias) {
+  {
+    const std::lock_guard lock(mutex_);
+    aliases_.erase(alias);
   }
   generation_.fetch_add(1, std::memory_order_release);
 }

@@ -4,10 +4,13 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -39,6 +42,10 @@ class DatabaseRegistry {
   /// Names in byte order.
   std::vector<std::string> names() const;
   std::size_t count() const;
+  /// The name of the database that an alias leads to; any other name itself.
+  std::string resolve(std::string_view name) const;
+  /// In byte order.
+  std::vector<std::string> aliases_of(const std::string& name) const;
   /// At most `count_max` names in ascending or descending byte order, starting at `name` (with it or without); without
   /// `name` from the first name in that order.
   std::vector<std::string> names_from(const std::optional<std::string>& name, bool inclusive, bool descending,
@@ -56,13 +63,23 @@ class DatabaseRegistry {
 
   // Changes of the catalog
 
-  /// The names in the catalog, when the engine begins.
-  void set_names(std::set<std::string> names);
+  using Aliases = std::map<std::string, std::string, std::less<>>;  ///< alias → name of the database
+  /// What is in the catalog, when the engine begins.
+  void set_names(std::set<std::string> names, Aliases aliases);
   void add_name(const std::string& name);
   /// A database was created. The result is that of keep_open().
   bool add(const std::shared_ptr<Database>& database);
-  /// A database was deleted. The caller holds it.
+  /// A database was deleted, with its aliases. The caller holds it.
   void remove(const std::string& name);
+  struct Renamed {
+    std::string before;
+    std::string name;
+  };
+  /// Databases got other names, in one step for those who look them up. Their aliases still lead to them. The caller
+  /// holds them open.
+  void rename(std::span<const Renamed> databases);
+  void add_alias(const std::string& alias, const std::string& name);
+  void remove_alias(const std::string& alias);
 
   // Closing
 
@@ -80,6 +97,7 @@ class DatabaseRegistry {
   mutable std::mutex mutex_;  ///< guards the members below up to closed_
   Databases open_;
   std::set<std::string> names_;
+  Aliases aliases_;
   std::set<std::string> busy_;
   std::condition_variable not_busy_;
   bool closed_ = false;

@@ -23,12 +23,12 @@ void DatabaseUpdates::record(std::string_view database, Kind kind) {
   notifier_.notify_all();
 }
 
-void DatabaseUpdates::record_commit(std::string_view database, const std::atomic<bool>& deleted) {
+void DatabaseUpdates::record_commit(const std::atomic<const std::string*>& database, const std::atomic<bool>& deleted) {
   {
-    // `deleted` is set before the deletion is recorded, so its value under the lock tells which comes first.
+    // Both change before that is recorded, so their values under the lock tell which comes first.
     std::lock_guard<std::mutex> lock(mutex_);
     if (deleted.load(std::memory_order_acquire)) return;
-    put(database, Kind::updated);
+    put(*database.load(std::memory_order_acquire), Kind::updated);
   }
   notifier_.notify_all();
 }

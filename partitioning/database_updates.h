@@ -31,9 +31,9 @@ class DatabaseUpdates {
   explicit DatabaseUpdates(std::string run_tag);
 
   void record(std::string_view database, Kind kind);
-  /// Records a commit in a database, unless `deleted` is set: a commit may end after the deletion of its database,
-  /// which followers must not take for its recreation.
-  void record_commit(std::string_view database, const std::atomic<bool>& deleted);
+  /// Records a commit in a database, unless `deleted` is set: a commit may end after the deletion of its database, or
+  /// after it got another name, which followers must not take for the recreation of what is gone.
+  void record_commit(const std::atomic<const std::string*>& database, const std::atomic<bool>& deleted);
   /// Records all existing databases. Must be called at the start, before anything else.
   void record_all(const std::set<std::string>& databases);
   /// Events after `since`, oldest first, at most `limit`.

@@ -145,7 +145,13 @@ Expected<void> Engine::read_catalog() {
   for (const auto& record : records) names.insert(names.end(), record.name);  // sorted by name
   // A follower of an earlier run starts again, and must then see all databases.
   updates_.record_all(names);
-  registry_.set_names(std::move(names));
+  OCTAVO_TRY(const auto stored_aliases, catalog_->aliases());
+  DatabaseRegistry::Aliases aliases;
+  for (const auto& [alias, tag] : stored_aliases) {
+    const auto record = std::ranges::find(records, tag, &storage::DatabaseRecord::instance_tag);
+    if (record != records.end()) aliases.emplace(alias, record->name);
+  }
+  registry_.set_names(std::move(names), std::move(aliases));
   return {};
 }
 
@@ -248,7 +254,7 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
     return fail(ErrorCode::bad_request, fmt::format("q must be between 1 and {}.", settings().q_max));
   }
   std::lock_guard<std::mutex> schema(schema_mutex_);
-  if (registry_.contains(std::string(name))) {
+  if (registry_.contains(registry_.resolve(name))) {
     return fail(ErrorCode::precondition_failed, "The database could not be created, the file already exists.",
                 "file_exists");
   }
@@ -276,7 +282,7 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   if (!added) {
     if (added.error().code == ErrorCode::precondition_failed) {
       // A row of an earlier attempt, whose outcome could not be read at that time.
-      registry_.add_name(record.name);
+      if (const auto stored = catalog_->find(name); stored && *stored) registry_.add_name(record.name);
     } else {
       // A failed disk may have stored the row: then the database exists. If that is unknown the files must be kept.
       const auto stored = catalog_->find(name);
@@ -294,6 +300,12 @@ Expected<void> Engine::delete_database(std::string_view name) {
   const std::string key(name);
   std::unique_lock<std::mutex> schema(schema_mutex_);
   OCTAVO_TRY(const std::shared_ptr<Database> database, open_database(name));
+  if (database->name() != name) {
+    return fail(ErrorCode::bad_request,
+                fmt::format("{} is an alias of {}: delete the database under its name, or remove the alias.", name,
+                            database->name()),
+                "is_alias");
+  }
   auto removed = catalog_->remove(name);
   if (!removed) {
     // A failed disk may have stored the removal, as it may store a creation; so may an earlier attempt.
@@ -309,20 +321,6 @@ Expected<void> Engine::delete_database(std::string_view name) {
   schema.unlock();
   database->shut_down();
   return removed;
-}
-
-std::shared_ptr<Database> Engine::find_database(std::string_view name) {
-  auto database = open_database(name);
-  return database ? std::move(*database) : nullptr;
-}
-
-Expected<std::shared_ptr<Database>> Engine::open_database(std::string_view name) {
-  if (auto known = registry_.find(name)) return *std::move(known);
-  const std::string key(name);
-  if (auto known = registry_.find_or_begin_opening(key)) return *std::move(known);
-  auto loaded = load_database(key);
-  if (!loaded) spdlog::error("database '{}' cannot be opened: {}", name, loaded.error().reason);
-  return loaded;
 }
 
 // The name is busy. After a failure it remains so until the opened files are closed.

@@ -98,7 +98,8 @@ class Engine {
   /// Blocking (creates files); call it through Workers::run_blocking. Errors: bad_request (name, q),
   /// precondition_failed (exists), disk_full. After io_failure the database exists completely or not at all.
   Expected<std::shared_ptr<Database>> create_database(std::string_view name, CreateDatabaseOptions options);
-  /// Blocking. The files are removed once the last request that holds the database ends. Errors: not_found.
+  /// Blocking. The files are removed once the last request that holds the database ends. Errors: not_found; bad_request
+  /// for an alias.
   Expected<void> delete_database(std::string_view name);
   /// Returns the database, and opens it if necessary: may wait for the disk. Errors: not_found; errors of opening its
   /// files (overloaded, io_failure, corrupted, …).
@@ -108,8 +109,22 @@ class Engine {
     auto open = [this, key = std::string(name)] { return open_database(key); };
     co_return co_await run_on([this](auto task) { boost::asio::post(openers_, std::move(task)); }, std::move(open));
   }
+  /// The database with this instance tag; `name` is the one it had when the caller noted the tag. Errors: those of
+  /// open_database. Reads the whole catalog if the name does not lead to the database any more.
+  Expected<std::shared_ptr<Database>> open_incarnation(std::string_view name, std::string_view instance_tag);
   /// Does the same as open_database, for callers that treat all errors alike: returns nullptr.
   std::shared_ptr<Database> find_database(std::string_view name);
+
+  // Names. These block, as they write to the catalog.
+
+  /// Gives the database another name, which the caller has checked; requests that run continue. With `keep_alias` the
+  /// name of before leads to it. Errors: not_found, precondition_failed (the name is taken), those of the disk. After
+  /// io_failure one of the two names counts.
+  Expected<void> rename_database(Database& database, const std::string& name, bool keep_alias);
+  /// From now on `alias` leads to the database, too. Errors: those of rename_database.
+  Expected<void> add_alias(const std::string& alias, Database& database);
+  /// Errors: not_found if it is no alias of this database.
+  Expected<void> remove_alias(const std::string& alias, Database& database);
 
   /// The names of all databases, and those that are open.
   const DatabaseRegistry& databases() const { return registry_; }

@@ -379,7 +379,7 @@ Expected<void> PartitionMove::change_catalog() {
     is_unknown_ = !stored && !database.deleted();
     if (!stored || !is_there(stored)) return replaced;
   }
-  // Not the name and the tag, which other threads read.
+  // Not the tag, which other threads read.
   database.record_.partition_map = std::move(changed.partition_map);
   database.record_.former = std::move(changed.former);
   database.record_.created_q = changed.created_q;

@@ -37,6 +37,12 @@ constexpr std::size_t small_fact_bytes = 64ULL << 10;
 
 constexpr std::string_view partition_folder_prefix = "partition-";
 
+// Format (facts of databases by their names):
+//   area "security", name of the database   → JSON, the security object
+//   area "aliases", alias                   → instance tag of the database that it leads to
+constexpr std::string_view security_area = "security";
+constexpr std::string_view aliases_area = "aliases";
+
 std::string encode(const DatabaseRecord& record) {
   OCTAVO_ASSERT(!record.partition_map.empty());  // a reader takes such a record for damaged
   std::string out;
@@ -199,6 +205,16 @@ Expected<std::vector<DatabaseRecord>> Catalog::all() {
   return records;
 }
 
+Expected<std::optional<DatabaseRecord>> Catalog::find_incarnation(std::string_view name,
+                                                                  std::string_view instance_tag) {
+  OCTAVO_TRY(auto record, find(name));
+  if (record && record->instance_tag == instance_tag) return record;
+  OCTAVO_TRY(auto records, all());
+  const auto found = std::ranges::find(records, instance_tag, &DatabaseRecord::instance_tag);
+  if (found == records.end()) return std::nullopt;
+  return std::move(*found);
+}
+
 // For writes that may fail on a full disk.
 Expected<void> Catalog::keep_reserve(std::size_t fact_bytes) {
   auto kept = store_.reserve_space(reserve_bytes);
@@ -209,13 +225,19 @@ Expected<void> Catalog::add(const DatabaseRecord& record) {
   std::lock_guard<std::mutex> lock(write_mutex_);
   OCTAVO_TRY_VOID(store_.reserve_space(reserve_bytes));
   return store_.write(change_bytes, [&](WriteTransaction& transaction) -> Expected<void> {
-    OCTAVO_TRY(const auto taken, transaction.get(store_.tree(databases), record.name));
-    if (taken) {
-      return fail(ErrorCode::precondition_failed, "The database could not be created, the file already exists.",
-                  "file_exists");
-    }
+    OCTAVO_TRY_VOID(check_free(transaction, record.name));
     return transaction.put(store_.tree(databases), record.name, encode(record));
   });
+}
+
+// The name is neither that of a database nor an alias, but for one of the database with the tag `alias_of`.
+Expected<void> Catalog::check_free(const WriteTransaction& transaction, std::string_view name,
+                                   std::string_view alias_of) const {
+  OCTAVO_TRY(const auto taken, transaction.get(store_.tree(databases), name));
+  OCTAVO_TRY(const auto alias, transaction.get(store_.tree(facts_tree), fact_key(aliases_area, name)));
+  if (!taken && (!alias || *alias == alias_of)) return {};
+  return fail(ErrorCode::precondition_failed, "The database could not be created, the file already exists.",
+              "file_exists");
 }
 
 Expected<void> Catalog::replace(const DatabaseRecord& record) {
@@ -244,18 +266,88 @@ Expected<void> Catalog::remove(std::string_view name) {
     if (!row) return fail(ErrorCode::not_found, "Database does not exist.");
     OCTAVO_TRY(const DatabaseRecord record, decode(name, *row));
     OCTAVO_TRY_VOID(transaction.put(store_.tree(garbage_folders), record.instance_tag, name));
-    OCTAVO_TRY_VOID(transaction.erase(store_.tree(facts_tree), fact_key("security", name)));
-    std::vector<std::string> own_facts;
-    {
-      const std::string prefix = fact_key(area_of_database(record.instance_tag), {});
-      Cursor cursor(transaction, store_.tree(facts_tree));
-      for (auto fact = cursor.seek(prefix); fact && fact->key.starts_with(prefix); fact = cursor.next()) {
-        own_facts.emplace_back(fact->key);
-      }
-    }
-    for (const auto& key : own_facts) OCTAVO_TRY_VOID(transaction.erase(store_.tree(facts_tree), key));
+    OCTAVO_TRY_VOID(transaction.erase(store_.tree(facts_tree), fact_key(security_area, name)));
+    OCTAVO_TRY_VOID(erase_facts(transaction, area_of_database(record.instance_tag), [](auto) { return true; }));
+    OCTAVO_TRY_VOID(erase_facts(transaction, aliases_area, [&](auto tag) { return tag == record.instance_tag; }));
     OCTAVO_TRY_VOID(transaction.erase(store_.tree(databases), name));
     return {};
+  });
+}
+
+Expected<void> Catalog::erase_facts(WriteTransaction& transaction, std::string_view area,
+                                    FunctionRef<bool(std::string_view value)> is_meant) const {
+  std::vector<std::string> keys;
+  {
+    const std::string prefix = fact_key(area, {});
+    Cursor cursor(transaction, store_.tree(facts_tree));
+    for (auto fact = cursor.seek(prefix); fact && fact->key.starts_with(prefix); fact = cursor.next()) {
+      if (is_meant(fact->value)) keys.emplace_back(fact->key);
+    }
+  }
+  for (const auto& key : keys) OCTAVO_TRY_VOID(transaction.erase(store_.tree(facts_tree), key));
+  return {};
+}
+
+Expected<void> Catalog::rename(std::span<const Renaming> renamings, std::span<const FactChange> facts) {
+  const std::lock_guard lock(write_mutex_);
+  OCTAVO_TRY_VOID(store_.reserve_space(reserve_bytes));
+  std::size_t bytes = change_bytes;
+  for (const FactChange& fact : facts) bytes += fact.value ? fact.value->size() : 0;
+  return store_.write(bytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    const Tree facts_of_names = store_.tree(facts_tree);
+    std::vector<std::optional<std::string>> security;
+    for (const Renaming& one : renamings) {
+      OCTAVO_TRY_VOID(find_same(transaction, one.before));
+      const std::string key = fact_key(security_area, one.before.name);
+      OCTAVO_TRY(const auto stored, transaction.get(facts_of_names, key));
+      security.emplace_back(stored ? std::optional<std::string>(*stored) : std::nullopt);
+      OCTAVO_TRY_VOID(transaction.erase(facts_of_names, key));
+      OCTAVO_TRY_VOID(transaction.erase(store_.tree(databases), one.before.name));
+    }
+    for (std::size_t i = 0; i < renamings.size(); ++i) {
+      const Renaming& one = renamings[i];
+      OCTAVO_TRY_VOID(check_free(transaction, one.name, one.before.instance_tag));
+      DatabaseRecord record = one.before;
+      record.name = one.name;
+      OCTAVO_TRY_VOID(transaction.erase(facts_of_names, fact_key(aliases_area, one.name)));
+      OCTAVO_TRY_VOID(transaction.put(store_.tree(databases), record.name, encode(record)));
+      if (!security[i]) continue;
+      OCTAVO_TRY_VOID(transaction.put(facts_of_names, fact_key(security_area, one.name), *security[i]));
+    }
+    for (const FactChange& fact : facts) {
+      const std::string key = fact_key(fact.area, fact.name);
+      if (fact.value) {
+        OCTAVO_TRY_VOID(transaction.put(facts_of_names, key, *fact.value));
+      } else {
+        OCTAVO_TRY_VOID(transaction.erase(facts_of_names, key));
+      }
+    }
+    return {};
+  });
+}
+
+Expected<std::vector<std::pair<std::string, std::string>>> Catalog::aliases() {
+  return facts(aliases_area);
+}
+
+FactChange Catalog::alias(std::string_view name, std::string_view instance_tag) {
+  return {std::string(aliases_area), std::string(name), std::string(instance_tag)};
+}
+
+Expected<void> Catalog::add_alias(std::string_view alias, const DatabaseRecord& record) {
+  const std::lock_guard lock(write_mutex_);
+  OCTAVO_TRY_VOID(keep_reserve(0));
+  return store_.write(change_bytes, [&](WriteTransaction& transaction) -> Expected<void> {
+    OCTAVO_TRY_VOID(find_same(transaction, record));
+    OCTAVO_TRY_VOID(check_free(transaction, alias, record.instance_tag));
+    return transaction.put(store_.tree(facts_tree), fact_key(aliases_area, alias), record.instance_tag);
+  });
+}
+
+Expected<void> Catalog::erase_alias(std::string_view alias, const DatabaseRecord& record) {
+  return erase_fact(aliases_area, alias, [&](std::optional<std::string_view> tag) -> Expected<void> {
+    if (tag == record.instance_tag) return {};
+    return fail(ErrorCode::not_found, "The database has no such alias.");
   });
 }
 

@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -62,6 +64,19 @@ struct DatabaseRecord {
   std::uint32_t created_q = 0;  ///< physical partitions at the creation; 0: no merge yet, so it follows from the map
 };
 
+/// A change of a database's name.
+struct Renaming {
+  DatabaseRecord before;
+  std::string name;
+};
+
+/// The new value of a named fact; nullopt: it is erased.
+struct FactChange {
+  std::string area;
+  std::string name;
+  std::optional<std::string> value;
+};
+
 /// The list of databases and the server's own durable facts (security objects, admins, secrets), in a separate
 /// store. Every change is durable on return. Thread-safe; writers wait for each other. Some disk space is kept in
 /// reserve, so that databases can be removed and small facts written on a full disk.
@@ -74,11 +89,24 @@ class Catalog {
 
   Expected<std::optional<DatabaseRecord>> find(std::string_view name);
   Expected<std::vector<DatabaseRecord>> all();
-  /// Errors: precondition_failed if the name is taken.
+  /// The database with this instance tag, which had the name `name` once: reads all records if it has another one.
+  Expected<std::optional<DatabaseRecord>> find_incarnation(std::string_view name, std::string_view instance_tag);
+  /// Errors: precondition_failed if the name is that of a database, or an alias.
   Expected<void> add(const DatabaseRecord& record);
   /// Errors: not_found if this database no longer exists, even if another one has its name.
   Expected<void> replace(const DatabaseRecord& record);
-  /// Removes the database and its facts and records its folder as garbage, in one transaction. Errors: not_found.
+  /// Gives databases other names, which may be those of each other, and changes facts, in one transaction. What is kept
+  /// by name goes with the database; `facts` are changed after that. An alias of a database ends when the database gets
+  /// its name. Errors: those of replace; precondition_failed if a name is that of another database, or its alias.
+  Expected<void> rename(std::span<const Renaming> renamings, std::span<const FactChange> facts);
+  /// Names that lead to a database beside its own one, and its instance tag.
+  Expected<std::vector<std::pair<std::string, std::string>>> aliases();
+  /// Errors: those of replace; precondition_failed if the name is that of a database, or an alias of another one.
+  Expected<void> add_alias(std::string_view alias, const DatabaseRecord& record);
+  /// Errors: not_found if it is no alias of this database.
+  Expected<void> erase_alias(std::string_view alias, const DatabaseRecord& record);
+  /// Removes the database, its aliases and its facts, and records its folder as garbage, in one transaction. Errors:
+  /// not_found.
   Expected<void> remove(std::string_view name);
   /// Folders of removed databases whose files may still exist.
   Expected<std::vector<std::string>> garbage();
@@ -98,6 +126,8 @@ class Catalog {
   /// error nothing changes. `change` may run again, so it must have no other effects; the last run's results count.
   Expected<void> change_fact(std::string_view area, std::string_view name,
                              FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change);
+  /// The fact that makes a name lead to the database with this instance tag.
+  static FactChange alias(std::string_view name, std::string_view instance_tag);
   /// Area of facts that are removed with the database.
   static std::string area_of_database(std::string_view instance_tag) { return "of:" + std::string(instance_tag); }
 
@@ -106,6 +136,10 @@ class Catalog {
  private:
   Expected<void> keep_reserve(std::size_t fact_bytes);
   Expected<void> find_same(const WriteTransaction& transaction, const DatabaseRecord& record) const;
+  Expected<void> check_free(const WriteTransaction& transaction, std::string_view name,
+                            std::string_view alias_of = {}) const;
+  Expected<void> erase_facts(WriteTransaction& transaction, std::string_view area,
+                             FunctionRef<bool(std::string_view value)> is_meant) const;
 
   std::mutex write_mutex_;
   Store store_;

@@ -78,6 +78,7 @@ RouteList all_routes() {
   add_security_routes(routes);
   add_database_routes(routes);
   add_properties_routes(routes);
+  add_name_routes(routes);
   add_document_routes(routes);
   add_bulk_routes(routes);
   add_all_docs_routes(routes);

@@ -80,7 +80,7 @@ std::string ContainerDefinition::to_stored() const {
   return json::serialize(stored);
 }
 
-Expected<ContainerDefinition> ContainerDefinition::from_stored(std::string_view text) {
+Expected<ContainerDefinition> ContainerDefinition::from_stored(std::string_view text, std::string_view database_name) {
   const auto damaged = [] { return fail(ErrorCode::corrupted, "The stored definition of a container is damaged."); };
   auto value = query::parse_json(text);
   if (!value || !value->is_object()) return damaged();
@@ -90,6 +90,7 @@ Expected<ContainerDefinition> ContainerDefinition::from_stored(std::string_view 
   if (resource == nullptr || !resource->is_object() || !rid || rid->size() != 8) return damaged();
   ContainerDefinition definition;
   definition.resource = resource->get_object();
+  definition.resource["id"] = database_name.substr(database_name.find('/') + 1);
   OCTAVO_TRY_VOID(complete_definition(definition));
   // Earlier versions stored computed properties without checking them: invalid ones are ignored.
   if (!read_computed_properties(definition)) definition.computed = nullptr;
@@ -125,7 +126,7 @@ Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitio
     return std::static_pointer_cast<const ContainerDefinition>(std::move(parsed));
   }
   if (!is_container(definition->text)) return fail(ErrorCode::not_found, "");
-  OCTAVO_TRY(auto container, ContainerDefinition::from_stored(definition->text));
+  OCTAVO_TRY(auto container, ContainerDefinition::from_stored(definition->text, database.name()));
   container.shape = std::make_shared<const ItemShape>(container);
   auto shared = std::make_shared<const ContainerDefinition>(std::move(container));
   definition->parsed.store(shared, std::memory_order_release);

@@ -66,7 +66,8 @@ struct ContainerDefinition {
   Expected<ContainerDefinition> replaced_by(const boost::json::object& body) const;
 
   std::string to_stored() const;
-  static Expected<ContainerDefinition> from_stored(std::string_view text);
+  /// `database_name`: `<database>/<container>`. The id follows from it, as a container may be renamed.
+  static Expected<ContainerDefinition> from_stored(std::string_view text, std::string_view database_name);
 
   /// The resource with its system properties, as replies show it.
   boost::json::object shown() const;

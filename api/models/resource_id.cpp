@@ -32,7 +32,8 @@ std::size_t character_count(std::string_view text) {
   return count;
 }
 
-// Checks the id of a database, container, user, script or permission.
+}  // namespace
+
 Expected<void> check_resource_id(std::string_view id) {
   if (id.empty()) return fail(ErrorCode::bad_request, "The input name is invalid: it is empty.");
   if (character_count(id) > id_characters_max) {
@@ -49,8 +50,6 @@ Expected<void> check_resource_id(std::string_view id) {
   }
   return {};
 }
-
-}  // namespace
 
 std::string new_database_rid() {
   return random_part();

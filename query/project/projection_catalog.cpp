@@ -214,7 +214,7 @@ Expected<ProjectionRecord> add_projection(Catalog& catalog, const partitioning::
                                                          {"exclusive", record.definition.exclusive}});
   OCTAVO_TRY_VOID(
       catalog.set_fact(Catalog::area_of_database(target.instance_tag()), owner_fact_name(record.owner), owner));
-  OCTAVO_TRY_VOID(catalog.set_fact(sources_area, source.name(), source.instance_tag()));
+  OCTAVO_TRY_VOID(catalog.set_fact(sources_area, source.instance_tag(), source.instance_tag()));
   const auto text = [&](std::optional<std::string_view> before) -> Expected<std::string> {
     if (before) return fail(ErrorCode::conflict, "There is a projection of this name.");
     // Here no other one is being added.
@@ -299,13 +299,15 @@ Expected<storage::DocumentOwners> owners_of(Catalog& catalog, std::string_view t
 Expected<std::vector<std::string>> sources(Catalog& catalog) {
   OCTAVO_TRY(const auto facts, catalog.facts(sources_area));
   std::vector<std::string> names;
-  for (const auto& [name, tag] : facts) {
-    OCTAVO_TRY(const auto record, catalog.find(name));
+  if (facts.empty()) return names;
+  OCTAVO_TRY(const auto databases, catalog.all());
+  for (const auto& [key, tag] : facts) {
     OCTAVO_TRY(const auto projections, projections_of(catalog, tag));
-    if (record && record->instance_tag == tag && !projections.empty()) {
-      names.push_back(name);
+    const auto database = std::ranges::find(databases, tag, &storage::DatabaseRecord::instance_tag);
+    if (database == databases.end() || projections.empty()) {
+      OCTAVO_TRY_VOID(catalog.erase_fact(sources_area, key));
     } else {
-      OCTAVO_TRY_VOID(catalog.erase_fact(sources_area, name));
+      names.push_back(database->name);
     }
   }
   return names;

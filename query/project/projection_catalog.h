@@ -15,7 +15,7 @@
 ///   area "of:" tag of the source, name "projection/" name       → JSON of ProjectionRecord
 ///   area "of:" tag of the target, name "projection_owner/" n    → {"source","tag","projection","exclusive"}
 ///   area "of:" tag of the target, name "projection_owners"      → the last n given, in decimal digits
-///   area "projections", name of the source                      → its tag: it is opened when the server starts
+///   area "projections", tag of the source, or its name once     → its tag: it is opened when the server starts
 ///
 /// An owner counts as long as its source has the projection with this number.
 namespace octavo::query::project {

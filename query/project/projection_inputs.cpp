@@ -84,9 +84,9 @@ Expected<std::optional<std::string>> Projection::Reader::counted_key(std::size_t
 
 Expected<Projection::JoinInput> Projection::open_join(std::size_t join) {
   const auto& definition = record_.definition.joins[join];
-  auto database = source_.engine().open_database(definition.database);
-  if (!database && database.error().code != ErrorCode::not_found) return std::unexpected(std::move(database).error());
-  if (!database || (*database)->instance_tag() != record_.join_tags.at(join)) {
+  auto database = source_.engine().open_incarnation(definition.database, record_.join_tags.at(join));
+  if (!database) {
+    if (database.error().code != ErrorCode::not_found) return std::unexpected(std::move(database).error());
     return fail(ErrorCode::not_found,
                 fmt::format("The joined database {} does not exist any more.", definition.database), "join_missing");
   }

@@ -13,9 +13,8 @@ Error missing_target(std::string_view name) {
 
 Expected<std::shared_ptr<partitioning::Database>> open_target(partitioning::Engine& engine, const std::string& name,
                                                               std::string_view tag) {
-  auto target = engine.open_database(name);
-  if (!target && target.error().code != ErrorCode::not_found) return target;
-  if (!target || (*target)->instance_tag() != tag) return std::unexpected(missing_target(name));
+  auto target = engine.open_incarnation(name, tag);
+  if (!target && target.error().code == ErrorCode::not_found) return std::unexpected(missing_target(name));
   return target;
 }
 

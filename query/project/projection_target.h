@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "partitioning/database.h"
 
-/// The database that a projection, or a copy, writes to: it is known by its name and its instance tag.
+/// The database that a projection, or a copy, writes to: it is known by its instance tag, and by the name that it
+/// had when the projection was created.
 namespace octavo::query::project {
 
 /// Error not_found with the word target_missing: why nothing can be written.

@@ -97,8 +97,10 @@ Task<Expected<void>> Projections::wait_until_current(std::string_view name, stor
 
 // No batch may come that would notice. A catalog that cannot be read says nothing.
 bool Projections::has_target(const ProjectionRecord& record) const {
-  const auto target = database_.engine().catalog().find(record.definition.target);
-  return !target || (*target && (*target)->instance_tag == record.target_tag);
+  auto& engine = database_.engine();
+  const auto target =
+      engine.catalog().find_incarnation(engine.databases().resolve(record.definition.target), record.target_tag);
+  return !target || target->has_value();
 }
 
 Projections::View Projections::view_of(const Entry& entry) const {

@@ -214,7 +214,7 @@ std::string Authorization::container_of_link(std::string_view link) const {
   std::string name(link.substr(database_segment.size(), containers - database_segment.size()));
   const std::string_view rest = link.substr(containers + container_segment.size());
   name.append("/").append(rest.substr(0, rest.find('/')));
-  const auto record = engine_.catalog().find(name);
+  const auto record = engine_.catalog().find(engine_.databases().resolve(name));
   return record && *record ? (*record)->instance_tag : std::string();
 }
 
@@ -270,9 +270,9 @@ bool Authorization::is_same_item(const Request& request, const ResourcePath& pat
   if (path.resource != Resource::item || path.feed) return false;
   const std::string items = path.container_link() + "/docs/";
   if (!link.starts_with(items) || !is_resource_id(link.substr(items.size()), inner_rid_bytes)) return false;
-  const auto record = engine_.catalog().find(path.database_name());
+  const auto record = engine_.catalog().find(engine_.databases().resolve(path.database_name()));
   if (!record || !*record) return false;
-  const auto container = ContainerDefinition::from_stored((*record)->definition);
+  const auto container = ContainerDefinition::from_stored((*record)->definition, (*record)->name);
   if (!container) return false;
   const auto key = required_key(request, *container);
   return key && show_rid(item_rid(container->rid, document_id(*key, path.id))) == link.substr(items.size());

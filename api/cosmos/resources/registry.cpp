@@ -101,9 +101,9 @@ Expected<void> Registry::delete_database(std::string_view id, const std::optiona
 
 Expected<ContainerDefinition> Registry::stored_container(std::string_view name) const {
   // An open database knows what a failed disk may have kept from the catalog.
-  OCTAVO_TRY(const auto record, engine_.catalog().find(name));
+  OCTAVO_TRY(const auto record, engine_.catalog().find(engine_.databases().resolve(name)));
   if (!record || !is_container(record->definition)) return fail(ErrorCode::not_found, "");
-  return ContainerDefinition::from_stored(record->definition);
+  return ContainerDefinition::from_stored(record->definition, record->name);
 }
 
 Expected<std::vector<ContainerDefinition>> Registry::containers(std::string_view database_id, std::string_view after,

@@ -88,8 +88,9 @@ Expected<void> UserDatabases::apply(const config::Settings& settings, const std:
   if (!database && database.error().code != ErrorCode::not_found) return std::unexpected(database.error());
   if (deleted && settings.peruser_delete_databases) {
     if (!database) return {};
+    const std::string present_name = (*database)->name();
     database->reset();  // the files are removed when the last reference is gone
-    auto removed = engine_.delete_database(name);
+    auto removed = engine_.delete_database(present_name);
     if (!removed && removed.error().code != ErrorCode::not_found) return removed;
     spdlog::info("database {}: deleted with its user", name);
     return {};

@@ -63,7 +63,7 @@ TEST_CASE("what an earlier version stored is read without the checks of new defi
   definition.resource["indexingPolicy"].get_object()["spatialIndexes"] =
       boost::json::parse(R"([{"path":"/l/*","boundingBox":{}}])");
   definition.resource["vectorEmbeddingPolicy"] = boost::json::parse(R"({"vectorEmbeddings":[{"path":"/v"}]})");
-  CHECK(ContainerDefinition::from_stored(definition.to_stored()));
+  CHECK(ContainerDefinition::from_stored(definition.to_stored(), "db/items"));
   CHECK_FALSE(ContainerDefinition::from_request(definition.resource));
 }
 
