@@ -233,4 +233,9 @@ Reply CosmosApi::protocol_error(int status, std::string_view reason) const {
   return reply;
 }
 
+Expected<void> CosmosApi::create_container(std::string_view database, const ContainerDefinition& container) {
+  OCTAVO_TRY_VOID(registry_.create_container(database, container));
+  return {};
+}
+
 }  // namespace octavo::api::cosmos

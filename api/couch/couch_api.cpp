@@ -108,7 +108,8 @@ Task<Reply> CouchApi::handle(Request& request) {
                     .authenticator = services_.authenticator,
                     .metrics = services_.metrics,
                     .settings = services_.engine.settings(),
-                    .active_tasks = services_.active_tasks};
+                    .active_tasks = services_.active_tasks,
+                    .create_container = services_.create_container};
   if (request.method == Method::options) {
     if (auto reply = cors(services.settings).preflight(request)) co_return std::move(*reply);
   }

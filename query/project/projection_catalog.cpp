@@ -190,14 +190,16 @@ Expected<std::vector<ProjectionRecord>> projections_of(Catalog& catalog, std::st
   return records;
 }
 
+Expected<void> check_number(std::size_t projections) {
+  if (projections < projections_max) return {};
+  return fail(ErrorCode::bad_request, fmt::format("A database has at most {} projections.", projections_max), "limit");
+}
+
 Expected<ProjectionRecord> add_projection(Catalog& catalog, const partitioning::Database& source,
                                           const partitioning::Database& target, std::span<const JoinedDatabase> joined,
                                           std::string name, ProjectionDefinition definition) {
   OCTAVO_TRY(const auto existing, projections_of(catalog, source.instance_tag()));
-  if (existing.size() >= projections_max) {
-    return fail(ErrorCode::bad_request, fmt::format("A database has at most {} projections.", projections_max),
-                "limit");
-  }
+  OCTAVO_TRY_VOID(check_number(existing.size()));
   OCTAVO_TRY(const auto owners, owners_of(catalog, target.instance_tag()));
   OCTAVO_TRY_VOID(check_exclusive(owners, definition.exclusive));
   ProjectionRecord record;

@@ -22,6 +22,9 @@ namespace octavo::query::project {
 
 Expected<std::vector<ProjectionRecord>> projections_of(storage::Catalog& catalog, std::string_view source_tag);
 
+/// Error bad_request (limit): a source that has this many projections can have no other one.
+Expected<void> check_number(std::size_t projections);
+
 /// Stores a new projection: gives it a number in the target, and notes that there. Errors: conflict: there is one of
 /// this name; not_exclusive (conflict): the target belongs to another projection, or is to belong to this one and has
 /// others; projection_loop (conflict): its rows would come back to it as sources; bad_request (limit): there are too

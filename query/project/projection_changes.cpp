@@ -95,7 +95,8 @@ Expected<void> Projections::replace(std::string_view name, std::uint64_t generat
                                     partitioning::Database& target,
                                     std::span<const std::shared_ptr<partitioning::Database>> joined) {
   OCTAVO_TRY_VOID(load());
-  OCTAVO_TRY(const auto inputs, check(definition, target, joined));
+  OCTAVO_TRY(const RowTarget into, kind_of(target));
+  OCTAVO_TRY(const auto inputs, check(definition, into, joined));
   const std::lock_guard changing(change_mutex_);
   const EntryPtr entry = find(name);
   if (!entry) return no_projection();

@@ -128,10 +128,14 @@ Expected<void> read_target(const json::object& object, ProjectionDefinition& def
   const auto* const value = object.if_contains("target");
   if (!value || !value->is_object()) return invalid("target", "an object such as {\"db\":\"feed\"}");
   const json::object& target = value->get_object();
-  OCTAVO_TRY_VOID(check_names(target, "target", {"db", "exclusive"}));
+  OCTAVO_TRY_VOID(check_names(target, "target", {"db", "exclusive", "create"}));
   definition.target = text_member(target, "db");
   if (definition.target.empty()) return invalid("target.db", "the name of a database");
   OCTAVO_TRY(definition.exclusive, flag(target, "exclusive"));
+  if (const auto* create = target.if_contains("create")) {
+    if (!create->is_object()) return invalid("target.create", "an object such as {\"partitioned\":true}");
+    definition.creation = create->get_object();
+  }
   return {};
 }
 

@@ -30,6 +30,8 @@ struct ProjectionDefinition {
   bool include_derived = false;  ///< rows of other projections are sources, too
   std::string target;            ///< name of the database
   bool exclusive = false;        ///< clients do not write documents there
+  /// How the target is created if it does not exist. The API knows what may be in it.
+  std::optional<boost::json::object> creation;
   std::optional<RowTemplate> key;
   std::optional<RowTemplate> id;
   struct Field {

@@ -49,8 +49,8 @@ Expected<std::unique_ptr<Projection::Reader>> Projection::Reader::open(Projectio
     reader->joined_.push_back(std::move(joined));
   }
   if (!projection.program_) {
-    OCTAVO_TRY(projection.program_,
-               RowProgram::compile(definition, *reader->into_, target.partitioned(), reader->joined_));
+    const RowTarget into{reader->into_->keeps_key_in_body(), target.partitioned()};
+    OCTAVO_TRY(projection.program_, RowProgram::compile(definition, into, reader->joined_));
   }
   const auto count = [&state = *projection.state_](std::size_t join, std::string_view key) {
     return state.count(join, key);

@@ -39,6 +39,14 @@ Expected<void> require_empty(partitioning::Database& target) {
               "not_exclusive");
 }
 
+std::unexpected<Error> without_forms() {
+  return fail(ErrorCode::unsupported, "The engine was opened without projections.");
+}
+
+std::unexpected<Error> is_there() {
+  return fail(ErrorCode::conflict, "There is a projection of this name.");
+}
+
 FeedFollower::Options follower_options(const ProjectionRecord& record) {
   FeedFollower::Options options;
   options.subject = "projection " + record.name;
@@ -275,26 +283,40 @@ Projections::EntryPtr Projections::find(std::string_view name) const {
   return found == entries_.end() ? nullptr : *found;
 }
 
-Expected<std::vector<JoinedDatabase>> Projections::check(
-    const ProjectionDefinition& definition, const partitioning::Database& target,
-    std::span<const std::shared_ptr<partitioning::Database>> joined) const {
+Expected<RowTarget> Projections::kind_of(const partitioning::Database& target) const {
   OCTAVO_TRY(const auto into, read_form_(target));
+  return RowTarget{into->keeps_key_in_body(), target.partitioned()};
+}
+
+Expected<std::vector<JoinedDatabase>> Projections::check(
+    const ProjectionDefinition& definition, RowTarget target,
+    std::span<const std::shared_ptr<partitioning::Database>> joined) const {
   std::vector<JoinedDatabase> inputs;
   for (const auto& one : joined) {
     OCTAVO_TRY(auto form, read_form_(*one));
     inputs.push_back({one, std::move(form)});
   }
-  OCTAVO_TRY_VOID(RowProgram::compile(definition, *into, target.partitioned(), inputs));
+  OCTAVO_TRY_VOID(RowProgram::compile(definition, target, inputs));
   return inputs;
+}
+
+Expected<void> Projections::check_new(std::string_view name, const ProjectionDefinition& definition, RowTarget target,
+                                      std::span<const std::shared_ptr<partitioning::Database>> joined) {
+  if (read_form_ == nullptr) return without_forms();
+  OCTAVO_TRY_VOID(load());
+  OCTAVO_TRY_VOID(check(definition, target, joined));
+  if (find(name)) return is_there();
+  return check_number(entries().size());
 }
 
 Expected<void> Projections::add(std::string name, ProjectionDefinition definition, partitioning::Database& target,
                                 std::span<const std::shared_ptr<partitioning::Database>> joined) {
-  if (read_form_ == nullptr) return fail(ErrorCode::unsupported, "The engine was opened without projections.");
+  if (read_form_ == nullptr) return without_forms();
   OCTAVO_TRY_VOID(load());
-  OCTAVO_TRY(const auto inputs, check(definition, target, joined));
+  OCTAVO_TRY(const RowTarget into, kind_of(target));
+  OCTAVO_TRY(const auto inputs, check(definition, into, joined));
   const std::lock_guard changing(change_mutex_);
-  if (find(name)) return fail(ErrorCode::conflict, "There is a projection of this name.");
+  if (find(name)) return is_there();
   if (definition.exclusive) OCTAVO_TRY_VOID(require_empty(target));
   OCTAVO_TRY(auto record, add_projection(database_.engine().catalog(), database_, target, inputs, std::move(name),
                                          std::move(definition)));

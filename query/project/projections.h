@@ -34,6 +34,9 @@ class Projections {
 
   // These block, as they write to the catalog.
 
+  /// Whether add() would refuse a projection into a target that has nothing yet, and need not exist. Errors: as there.
+  Expected<void> check_new(std::string_view name, const ProjectionDefinition& definition, RowTarget target,
+                           std::span<const std::shared_ptr<partitioning::Database>> joined);
   /// Creates a projection. `target` and `joined`, by join, are its definition's. Errors: those of RowProgram::compile
   /// and add_projection; not_exclusive (conflict) if the target is to belong to it alone and has documents; unsupported
   /// without forms.
@@ -98,8 +101,8 @@ class Projections {
   void plan_retry();
   void open_again();
   void remove_strays(const std::vector<ProjectionRecord>& records) const;
-  Expected<std::vector<JoinedDatabase>> check(const ProjectionDefinition& definition,
-                                              const partitioning::Database& target,
+  Expected<RowTarget> kind_of(const partitioning::Database& target) const;
+  Expected<std::vector<JoinedDatabase>> check(const ProjectionDefinition& definition, RowTarget target,
                                               std::span<const std::shared_ptr<partitioning::Database>> joined) const;
   EntryPtr open(ProjectionRecord record, bool is_hidden = false);
   std::shared_ptr<ProjectionState> open_former(const ProjectionRecord& record) const;

@@ -78,8 +78,8 @@ std::string query_text(const ProjectionDefinition& definition) {
   return text;
 }
 
-Expected<void> check_key(const ProjectionDefinition& definition, const DocumentForm& into, bool into_is_partitioned) {
-  if (into.keeps_key_in_body()) {
+Expected<void> check_key(const ProjectionDefinition& definition, RowTarget into) {
+  if (into.keeps_key_in_body) {
     if (definition.key || definition.id) {
       return fail(ErrorCode::bad_request,
                   "`key` and `id` are for databases of the CouchDB API: the rows of a container have both among their "
@@ -92,9 +92,9 @@ Expected<void> check_key(const ProjectionDefinition& definition, const DocumentF
     return fail(ErrorCode::bad_request, "`id` is missing: the template for the ids of the rows, such as \"{_id}\".",
                 "key_template");
   }
-  if (into_is_partitioned != definition.key.has_value()) {
+  if (into.is_partitioned != definition.key.has_value()) {
     return fail(ErrorCode::bad_request,
-                into_is_partitioned ? "`key` is missing: the template for the partition keys of the rows."
+                into.is_partitioned ? "`key` is missing: the template for the partition keys of the rows."
                                     : "`key` is for partitioned databases, and the target is not partitioned.",
                 "key_template");
   }
@@ -120,8 +120,7 @@ Expected<void> check_template_fields(const ProjectionDefinition& definition) {
 
 }  // namespace
 
-Expected<std::shared_ptr<const RowProgram>> RowProgram::compile(ProjectionDefinition definition,
-                                                                const DocumentForm& into, bool into_is_partitioned,
+Expected<std::shared_ptr<const RowProgram>> RowProgram::compile(ProjectionDefinition definition, RowTarget into,
                                                                 std::span<const JoinedDatabase> joined) {
   OCTAVO_ASSERT(joined.size() == definition.joins.size());
   auto program = std::make_shared<RowProgram>();
@@ -137,12 +136,12 @@ Expected<std::shared_ptr<const RowProgram>> RowProgram::compile(ProjectionDefini
   }
   OCTAVO_TRY_VOID(parse_condition("where", definition.where));
   for (const auto& field : definition.fields) OCTAVO_TRY_VOID(parse_expression(field.name, field.expression, names));
-  OCTAVO_TRY_VOID(check_key(definition, into, into_is_partitioned));
+  OCTAVO_TRY_VOID(check_key(definition, into));
   OCTAVO_TRY_VOID(check_template_fields(definition));
   const bool has_id =
       definition.keeps_all ||
       std::ranges::find(definition.fields, "id", &ProjectionDefinition::Field::name) != definition.fields.end();
-  if (into.keeps_key_in_body() && !has_id) {
+  if (into.keeps_key_in_body && !has_id) {
     return fail(ErrorCode::bad_request, "`id` is not among the fields, and the items of a container need it.",
                 "key_not_projected");
   }

@@ -27,14 +27,18 @@ struct JoinedDatabase {
   std::shared_ptr<const DocumentForm> form;
 };
 
+/// What a definition must fit of the database into which its rows go.
+struct RowTarget {
+  bool keeps_key_in_body = false;  ///< DocumentForm::keeps_key_in_body()
+  bool is_partitioned = false;
+};
+
 /// A projection's expressions, compiled. Immutable and thread-safe.
 class RowProgram {
  public:
-  /// `into`: the form of the target. `joined`: by join. Errors: bad_request with the word `projection_syntax`,
-  /// `key_template` (a database without keys in its documents needs templates, another one has none),
-  /// `key_not_projected`.
-  static Expected<std::shared_ptr<const RowProgram>> compile(ProjectionDefinition definition, const DocumentForm& into,
-                                                             bool into_is_partitioned,
+  /// `joined`: by join. Errors: bad_request with the word `projection_syntax`, `key_template` (a database without keys
+  /// in its documents needs templates, another one has none), `key_not_projected`.
+  static Expected<std::shared_ptr<const RowProgram>> compile(ProjectionDefinition definition, RowTarget into,
                                                              std::span<const JoinedDatabase> joined);
 
   const ProjectionDefinition& definition() const { return definition_; }

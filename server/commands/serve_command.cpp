@@ -293,14 +293,18 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   api::HttpMetrics metrics(io_thread_count(settings));
   metrics.add_collector(api::database_metrics(engine));
   metrics.add_collector(api::storage_metrics(engine));
+  api::cosmos::CosmosApi cosmos_api(
+      engine, settings, [&] { return (*authenticator)->has_admins(); },
+      [&] { return for_cosmos ? for_cosmos->pem() : std::string(); });
+  const api::couch::ContainerCreation create_container = [&](std::string_view database, const auto& container) {
+    return cosmos_api.create_container(database, container);
+  };
   api::couch::CouchApi couch_api({.engine = engine,
                                   .authenticator = **authenticator,
                                   .metrics = metrics,
                                   .settings = settings,
-                                  .active_tasks = &active_tasks});
-  api::cosmos::CosmosApi cosmos_api(
-      engine, settings, [&] { return (*authenticator)->has_admins(); },
-      [&] { return for_cosmos ? for_cosmos->pem() : std::string(); });
+                                  .active_tasks = &active_tasks,
+                                  .create_container = &create_container});
   AccessLog access_log(settings.log_format, write_log_lines);
   HttpServer server(engine.live_settings(), metrics, &access_log);
   const ListenOptions couch{

@@ -17,7 +17,10 @@ class DatabaseServices;
 }  // namespace octavo::query
 namespace octavo::api {
 class HttpMetrics;
+namespace cosmos {
+struct ContainerDefinition;
 }
+}  // namespace octavo::api
 
 namespace octavo::api::couch {
 
@@ -33,6 +36,10 @@ struct UserContext {
   bool is_server_admin() const { return has_role("_admin"); }
 };
 
+/// Creates a container in a database of the Azure Cosmos DB API (api/cosmos/cosmos_api.h). Waits for the disk.
+using ContainerCreation =
+    std::function<Expected<void>(std::string_view database, const cosmos::ContainerDefinition& container)>;
+
 /// The services that every handler may use. They live as long as the server. `settings` are those in effect when the
 /// request began.
 struct Services {
@@ -41,6 +48,7 @@ struct Services {
   HttpMetrics& metrics;
   const config::Settings& settings;
   query::ActiveTasks* active_tasks = nullptr;  ///< background tasks, for /_active_tasks (query/follow/active_tasks.h)
+  const ContainerCreation* create_container = nullptr;  ///< null: there are no containers
 };
 
 /// One request to the CouchDB API while it is handled.

@@ -9,10 +9,10 @@
 #include "api/couch/call/partition_parameter.h"
 #include "api/couch/call/purged_infos.h"
 #include "api/couch/call/query_parameters.h"
+#include "api/couch/databases/creation.h"
 #include "api/couch/databases/index_advisor.h"
 #include "api/couch/databases/limits.h"
 #include "api/couch/databases/partition_advisor.h"
-#include "api/couch/databases/properties.h"
 #include "api/couch/databases/routes.h"
 #include "api/couch/databases/shards.h"
 #include "api/couch/databases/throughput.h"
@@ -35,51 +35,12 @@ Reply ok_reply(int status) {
   return reply;
 }
 
-Expected<std::optional<std::int64_t>> positive(const Request& request, std::string_view name) {
-  const auto text = request.parameter(name);
-  if (!text) return std::nullopt;
-  const auto number = parse_integer(*text);
-  if (!number || *number <= 0) {
-    return fail(ErrorCode::bad_request, "The `" + std::string(name) + "` value should be a positive integer.");
-  }
-  return *number;
-}
-
-Expected<partitioning::CreateDatabaseOptions> parse_creation(const Call& call) {
-  const auto& request = call.request;
-  partitioning::CreateDatabaseOptions options;
-  OCTAVO_TRY(const auto q, positive(request, "q"));
-  OCTAVO_TRY_VOID(positive(request, "n"));  // ignored: one server keeps one copy
-  if (q) {
-    if (*q > call.services.settings.q_max) {
-      return fail(ErrorCode::bad_request,
-                  "The `q` value should be at most " + std::to_string(call.services.settings.q_max) + ".");
-    }
-    options.q = static_cast<std::uint32_t>(*q);
-  }
-  const auto partitioned = request.parameter("partitioned").value_or("false");
-  if (partitioned != "true" && partitioned != "false") {
-    return fail(ErrorCode::bad_request, "Invalid `partitioned` parameter");
-  }
-  options.partitioned = partitioned == "true";
-  if (options.partitioned && call.path("db").starts_with('_')) {
-    return fail(ErrorCode::bad_request, "Cannot partition a system database");
-  }
-  OCTAVO_TRY(const auto properties, properties_of_creation(request, call.path("db")));
-  options.definition = to_couch_definition(properties);
-  const auto auto_index = request.parameter("auto_index").value_or("false");
-  if (auto_index != "true" && auto_index != "false") {
-    return fail(ErrorCode::bad_request, "Invalid `auto_index` parameter");
-  }
-  options.auto_index = auto_index == "true";
-  return options;
-}
-
 Task<Expected<Reply>> create_database(Call& call) {
   const auto& name = call.path("db");
   auto& engine = call.services.engine;
   OCTAVO_CO_TRY_VOID(partitioning::Engine::check_database_name(name));
-  OCTAVO_CO_TRY(const auto options, parse_creation(call));
+  const auto parameter = [&call](std::string_view parameter_name) { return call.request.parameter(parameter_name); };
+  OCTAVO_CO_TRY(const auto options, options_of_creation(parameter, name, call.services.settings.q_max));
   auto work = [&] { return engine.create_database(name, options); };
   OCTAVO_CO_TRY_VOID(co_await engine.workers().run_blocking(std::move(work)));
   auto reply = ok_reply(201);

@@ -82,10 +82,10 @@ Task<Expected<Reply>> put_properties(Call& call) {
 
 }  // namespace
 
-Expected<DatabaseProperties> properties_of_creation(const Request& request, std::string_view database) {
+Expected<DatabaseProperties> properties_of_creation(CreationParameters parameters, std::string_view database) {
   DatabaseProperties properties;
   for (const std::string_view name : {"ttl", "throughput", "all_versions", "tombstone_retention"}) {
-    const auto text = request.parameter(name);
+    const auto text = parameters(name);
     if (!text) continue;
     if (database.starts_with('_')) return fail(ErrorCode::bad_request, "A system database has no properties.");
     OCTAVO_TRY_VOID(set(properties, name, parse_integer(*text)));

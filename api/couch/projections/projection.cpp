@@ -17,6 +17,7 @@
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/projections/routes.h"
+#include "api/couch/projections/target_creation.h"
 #include "partitioning/engine.h"
 #include "query/database/database_services.h"
 
@@ -154,14 +155,56 @@ struct PutProjection {
       return fail(ErrorCode::conflict,
                   "There is another projection of this name. To change its definition, name its newest `rev`.");
     }
-    OCTAVO_TRY(const auto target, open_other(call, definition.target, "target", "target_missing"));
-    std::vector<std::shared_ptr<partitioning::Database>> joined;
+    OCTAVO_TRY_VOID(refuse_system_database(definition.target));
+    std::optional<TargetCreation> creation;
+    if (definition.creation) {
+      OCTAVO_TRY(creation, TargetCreation::parse(call.services, definition.target, *definition.creation));
+    }
+    Databases joined;
     for (const auto& join : definition.joins) {
       OCTAVO_TRY(auto database, open_other(call, join.database, "joined database", "join_missing"));
       joined.push_back(std::move(database));
     }
+    if (!present && creation) return add(projections, *creation, joined);
+    OCTAVO_TRY(const auto target, open_other(call, definition.target, "target", "target_missing"));
+    if (creation) OCTAVO_TRY_VOID(creation->check_fit(*target));
     if (!present) return projections.add(name, std::move(definition), *target, joined);
     return projections.replace(name, generation_of(*rev), std::move(definition), *target, joined);
+  }
+
+ private:
+  using Databases = std::vector<std::shared_ptr<partitioning::Database>>;
+
+  Expected<void> add(project::Projections& projections, const TargetCreation& creation, const Databases& joined) {
+    OCTAVO_TRY(const auto created, create_missing(projections, creation, joined));
+    if (!created) {
+      OCTAVO_TRY(const auto target, open_other(call, definition.target, "target", "target_missing"));
+      OCTAVO_TRY_VOID(creation.check_fit(*target));
+      return projections.add(name, std::move(definition), *target, joined);
+    }
+    auto added = projections.add(name, std::move(definition), *created, joined);
+    if (!added) remove_unused(call.services.engine, *created);
+    return added;
+  }
+
+  /// The new target; null if there is one.
+  Expected<std::shared_ptr<partitioning::Database>> create_missing(project::Projections& projections,
+                                                                   const TargetCreation& creation,
+                                                                   const Databases& joined) {
+    const auto target = call.services.engine.open_database(definition.target);
+    if (target || target.error().code != ErrorCode::not_found) return nullptr;
+    if (!call.user.is_server_admin()) {
+      return fail(
+          ErrorCode::forbidden,
+          fmt::format("The target {} does not exist, and only a server admin creates databases.", definition.target));
+    }
+    OCTAVO_TRY_VOID(projections.check_new(name, definition, creation.kind(), joined));
+    auto created = creation.create(call.services);
+    const auto is_there = [](const Error& error) {
+      return error.code == ErrorCode::precondition_failed || error.code == ErrorCode::conflict;
+    };
+    if (!created && is_there(created.error())) return nullptr;
+    return created;
   }
 
   static const project::ProjectionDefinition& newest_definition(const project::ProjectionRecord& record) {

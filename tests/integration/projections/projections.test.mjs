@@ -389,7 +389,7 @@ describe('bad definitions', () => {
     await refused({ ...good, selector: {} }, 400, 'projection_syntax', /absent if there is `where`/);
     await refused({ ...good, where: undefined, selector: { $foo: 1 } }, 400, 'projection_syntax', /Invalid operator/);
     await refused({ ...good, transform: 'function (doc) {}' }, 400, 'unknown_member', /`transform`/);
-    await refused({ ...good, target: { db: target, create: {} } }, 400, 'unknown_member', /`create`/);
+    await refused({ ...good, target: { db: target, made: {} } }, 400, 'unknown_member', /`made`/);
     await refused({ ...good, target: { db: 'missing' } }, 404, 'target_missing', /create it first/);
     await refused({ ...good, target: { db: '_users' } }, 400, 'projection_syntax', /system database _users/);
     expectError(await server.put('/_users/_projection/x', good), 400, 'projection_syntax', /system database _users/);

@@ -20,7 +20,8 @@ ProjectionDefinition projection_definition_of(std::string_view members) {
 
 std::string projection_compile_error(std::string_view members, bool into_is_partitioned = false) {
   const DocumentRowsForm form;
-  const auto program = RowProgram::compile(projection_definition_of(members), form, into_is_partitioned, {});
+  const auto program =
+      RowProgram::compile(projection_definition_of(members), {form.keeps_key_in_body(), into_is_partitioned}, {});
   return program ? "compiled" : std::string(program.error().word);
 }
 
@@ -28,7 +29,9 @@ std::string projection_compile_error(std::string_view members, bool into_is_part
 class RowFixture {
  public:
   explicit RowFixture(std::string_view members, std::span<const JoinedDatabase> joined = {}, bool partitioned = false)
-      : program_(RowProgram::compile(projection_definition_of(members), into_, partitioned, joined).value()),
+      : program_(
+            RowProgram::compile(projection_definition_of(members), {into_.keeps_key_in_body(), partitioned}, joined)
+                .value()),
         joined_(joined),
         partitioned_(partitioned) {}
 
