@@ -103,7 +103,7 @@ Database::~Database() {
 
 Expected<void> Database::open(const ExtensionFactory& extensions) {
   const PartitionMap& map = partition_map();
-  storage::Sequence last = 0;
+  storage::Sequence last = record_.sequence_base;
   for (const std::size_t partition_id : map.partition_ids()) {
     const auto& partition = map.partition(partition_id);
     OCTAVO_TRY(const storage::Snapshot snapshot, partition->snapshot());

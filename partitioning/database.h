@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/jobs/gate.h"
 #include "base/task.h"
 #include "partitioning/change_notifier.h"
 #include "partitioning/database_extension.h"
@@ -162,6 +163,11 @@ class Database : public std::enable_shared_from_this<Database> {
   void expect_dropped_tombstones() { may_lack_tombstones_.store(true, std::memory_order_relaxed); }
   bool may_lack_tombstones() const { return may_lack_tombstones_.load(std::memory_order_relaxed); }
 
+  // Another database may take over its name: Engine::hand_over_name
+
+  /// Requests that write pass it, so that none is under way when the name changes hands.
+  Gate& gate() { return gate_; }
+
   // Throughput
 
   /// What requests spend in this database, and may spend.
@@ -201,6 +207,18 @@ class Database : public std::enable_shared_from_this<Database> {
 
   // Sequences
 
+  /// All sequences are above it: see storage::DatabaseRecord.
+  storage::Sequence sequence_base() const { return record_.sequence_base; }
+  /// What positions in this database are sealed with (base/token.h), so that those in the database whose name it has
+  /// taken over are not valid here. Empty: it has taken none.
+  std::string_view token_origin() const {
+    return sequence_base() == 0 ? std::string_view() : std::string_view(instance_tag());
+  }
+  /// The number of changes after `position` that readers may see, at most.
+  storage::Sequence changes_after(storage::Sequence position) const {
+    const storage::Sequence newest = watermark();
+    return newest - std::min(newest, std::max(position, sequence_base()));
+  }
   /// Every change up to this sequence is committed and visible.
   storage::Sequence watermark() const { return sequences_->watermark(); }
   /// Every acknowledged write has its sequence at or below this. The watermark may be lower while a physical partition
@@ -288,6 +306,7 @@ class Database : public std::enable_shared_from_this<Database> {
   std::atomic<bool> may_lack_tombstones_{false};
   std::atomic<std::chrono::steady_clock::time_point> client_without_merges_{
       std::chrono::steady_clock::time_point::min()};
+  Gate gate_;
   bool registered_ = false;  ///< used by the engine: the name is busy while the database closes
   std::atomic<std::uint32_t> revs_limit_;
   mutable std::mutex facts_mutex_;  ///< guards security_, maps_, names_ and changes of record_

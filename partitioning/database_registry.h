@@ -42,6 +42,8 @@ class DatabaseRegistry {
   /// Names in byte order.
   std::vector<std::string> names() const;
   std::size_t count() const;
+  /// Changes when a name may lead to another database.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
   /// The name of the database that an alias leads to; any other name itself.
   std::string resolve(std::string_view name) const;
   /// In byte order.

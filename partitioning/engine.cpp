@@ -265,14 +265,16 @@ Expected<std::shared_ptr<Database>> Engine::create_database(std::string_view nam
   record.partitioned = options.partitioned;
   record.auto_index = options.auto_index;
   record.revs_limit = options.revs_limit == 0 ? settings().revs_limit : options.revs_limit;
-  record.partition_map = PartitionMap::even(q);
+  record.partition_map = PartitionMap::even(q, options.origin.first_partition_id);
+  record.sequence_base = options.origin.sequence_base;
+  if (record.sequence_base != 0) record.created_q = q;
   record.key_scheme = options.key_scheme;
   record.definition = std::move(options.definition);
 
   // Files first, the catalog's row last: the row makes the database exist.
   FolderRemover folder(data_folder_.database(record.instance_tag));
   std::shared_ptr<Database> database(new Database(*this, record), [this](Database* ended) { retire(ended); });
-  for (const auto& partition : database->partition_map().partitions()) OCTAVO_TRY_VOID(partition->create());
+  for (const std::size_t id : database->partition_ids()) OCTAVO_TRY_VOID(database->physical_partition(id).create());
   // The partitions have synced their own folders and the database's; the database's name is stored in this one.
   if (settings().durability != config::Durability::ephemeral) {
     OCTAVO_TRY_VOID(data_folder_.sync_database_folders());

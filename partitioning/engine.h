@@ -35,6 +35,16 @@
 
 namespace octavo::partitioning {
 
+/// Where the partition ids and sequences of a database begin. One that takes over the name of another begins above all
+/// that clients know of that.
+struct DatabaseOrigin {
+  std::uint32_t first_partition_id = 0;
+  storage::Sequence sequence_base = 0;
+
+  /// Of a database that may take over the name of this one, as long as that is not split very often meanwhile.
+  static DatabaseOrigin after(const Database& database);
+};
+
 struct CreateDatabaseOptions {
   bool partitioned = false;
   std::uint32_t q = 0;           ///< 0 = the configured default
@@ -44,6 +54,7 @@ struct CreateDatabaseOptions {
   /// See storage::DatabaseRecord. If set, the name follows the rules of the API that defined it: any UTF-8 text of at
   /// most defined_name_bytes_max.
   std::string definition = {};
+  DatabaseOrigin origin = {};
 };
 inline constexpr std::size_t defined_name_bytes_max = 500;  // limit of the catalog's keys
 
@@ -112,6 +123,13 @@ class Engine {
   /// The database with this instance tag; `name` is the one it had when the caller noted the tag. Errors: those of
   /// open_database. Reads the whole catalog if the name does not lead to the database any more.
   Expected<std::shared_ptr<Database>> open_incarnation(std::string_view name, std::string_view instance_tag);
+  /// open_in_background for requests that write. While another database takes over the name it waits for the end of
+  /// that, as the name may lead to the other one then. Error overloaded: that takes too long.
+  struct OpenForWriting {
+    std::shared_ptr<Database> database;
+    Gate::Pass pass;  ///< kept until the request has written
+  };
+  Task<Expected<OpenForWriting>> open_for_writing(std::string_view name);
   /// Does the same as open_database, for callers that treat all errors alike: returns nullptr.
   std::shared_ptr<Database> find_database(std::string_view name);
 
@@ -121,6 +139,12 @@ class Engine {
   /// name of before leads to it. Errors: not_found, precondition_failed (the name is taken), those of the disk. After
   /// io_failure one of the two names counts.
   Expected<void> rename_database(Database& database, const std::string& name, bool keep_alias);
+  /// `successor` gets the name of `database`, whose gate is closed and which no request writes to, and its security
+  /// object; `database` gets `former_name`. The name that the successor had leads to it as an alias. `facts` change in
+  /// the same transaction. Errors: those of rename_database; conflict: positions of `successor` could be taken for
+  /// those of `database`.
+  Expected<void> hand_over_name(Database& database, const std::string& former_name, Database& successor,
+                                std::vector<storage::FactChange> facts);
   /// From now on `alias` leads to the database, too. Errors: those of rename_database.
   Expected<void> add_alias(const std::string& alias, Database& database);
   /// Errors: not_found if it is no alias of this database.

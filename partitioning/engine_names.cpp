@@ -1,12 +1,26 @@
 // Which name leads to which database.
+#include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
+#include "base/jobs/sleep.h"
 #include "base/memory_retry.h"
 #include "partitioning/engine.h"
 
 namespace octavo::partitioning {
+
+namespace {
+
+/// A change-over takes less than a tenth of a second, unless the disk fails.
+constexpr std::chrono::seconds gate_wait_max{10};
+constexpr std::chrono::milliseconds gate_look{2};
+constexpr std::chrono::milliseconds catalog_retry{100};
+constexpr int catalog_attempts = 50;
+
+}  // namespace
 
 std::shared_ptr<Database> Engine::find_database(std::string_view name) {
   auto database = open_database(name);
@@ -68,6 +82,78 @@ Expected<void> Engine::rename_database(Database& database, const std::string& na
     updates_.record(name, DatabaseUpdates::Kind::created);
   });
   return written;
+}
+
+DatabaseOrigin DatabaseOrigin::after(const Database& database) {
+  // Room for 10^12 changes, and for some splits and merges while the documents are copied.
+  constexpr storage::Sequence step = storage::Sequence{1} << 40;
+  constexpr std::uint32_t id_step = 64;
+  const auto ids = static_cast<std::uint32_t>(database.partition_map().partition_id_end());
+  return {(ids + 2 * id_step - 1) / id_step * id_step, (database.sequence_base() / step + 1) * step};
+}
+
+Expected<void> Engine::hand_over_name(Database& database, const std::string& former_name, Database& successor,
+                                      std::vector<storage::FactChange> facts) {
+  const std::lock_guard schema(schema_mutex_);
+  const std::scoped_lock of_both(database.facts_mutex_, successor.facts_mutex_);
+  if (database.deleted() || successor.deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
+  const auto& ids = successor.partition_ids();
+  if (database.committed_sequence() > successor.sequence_base() ||
+      database.partition_map().partition_id_end() > *std::ranges::min_element(ids)) {
+    return fail(ErrorCode::conflict,
+                "Positions in the database are not below those of its successor: it was split too often since that was "
+                "created.",
+                "positions_overlap");
+  }
+  const std::string name = database.name();
+  const std::string successor_name = successor.name();
+  const storage::Renaming renamings[] = {{database.record_, former_name}, {successor.record_, name}};
+  const auto security = database.security();
+  facts.push_back(storage::Catalog::security(name, security ? std::optional(*security) : std::nullopt));
+  facts.push_back(storage::Catalog::alias(successor_name, successor.instance_tag()));
+  const auto written = catalog_->rename(renamings, facts);
+  if (!written) {
+    // A failed disk may have stored it. Until it is known which name counts, no write may go to either.
+    auto stored = catalog_->find(name);
+    for (int attempt = 0; !stored && attempt < catalog_attempts && !ending_; ++attempt) {
+      std::this_thread::sleep_for(catalog_retry);
+      stored = catalog_->find(name);
+    }
+    if (!stored || !*stored || (*stored)->instance_tag != successor.instance_tag()) return written;
+    spdlog::warn("database {}: the disk failed, and has taken the new name all the same: {}", name,
+                 written.error().reason);
+  }
+  until_memory_suffices([&] { database.renamed(former_name); });
+  until_memory_suffices([&] { successor.renamed(name); });
+  successor.security_.store(security, std::memory_order_release);
+  const DatabaseRegistry::Renamed renamed[] = {{name, former_name}, {successor_name, name}};
+  registry_.rename(renamed);
+  registry_.add_alias(successor_name, name);
+  until_memory_suffices([&] {
+    updates_.record(successor_name, DatabaseUpdates::Kind::deleted);
+    updates_.record(former_name, DatabaseUpdates::Kind::created);
+    updates_.record(name, DatabaseUpdates::Kind::deleted);
+    updates_.record(name, DatabaseUpdates::Kind::created);
+  });
+  return {};
+}
+
+Task<Expected<Engine::OpenForWriting>> Engine::open_for_writing(std::string_view name) {
+  std::optional<std::chrono::steady_clock::time_point> until;
+  while (true) {
+    const std::uint64_t generation = registry_.generation();
+    auto found = registry_.find(name);
+    if (!found) found = co_await open_in_background(name);
+    OCTAVO_CO_TRY(auto database, *std::move(found));
+    if (auto pass = database->gate().enter()) {
+      if (registry_.generation() == generation) co_return OpenForWriting{std::move(database), *std::move(pass)};
+      continue;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (!until) until = now + gate_wait_max;
+    if (now >= *until) co_return fail(ErrorCode::overloaded, "The database is being changed over: try again.");
+    co_await sleep_for(gate_look);
+  }
 }
 
 Expected<void> Engine::add_alias(const std::string& alias, Database& database) {

@@ -6,9 +6,10 @@
 // Format (database record):
 //   database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned, 2 auto_index)
 //                      revs_limit:varint entry_count:varint (first:u64 last:u64 folder:sized)*
-//                      [version 2 to 4: key_scheme:u8 definition:sized]
-//                      [version 3, 4: for each entry ancestor_count:varint ancestor:varint*]
-//                      [version 4: created_q:varint former_count:varint (partition_id:varint first:u64 last:u64)*]
+//                      [version 2 to 5: key_scheme:u8 definition:sized]
+//                      [version 3 to 5: for each entry ancestor_count:varint ancestor:varint*]
+//                      [version 4, 5: created_q:varint former_count:varint (partition_id:varint first:u64 last:u64)*]
+//                      [version 5: sequence_base:varint]
 //
 // A record is written in the lowest version that can express it, so that older programs can read it.
 #include "storage/catalog.h"
@@ -27,6 +28,7 @@ constexpr std::uint8_t plain_row_version = 1;
 constexpr std::uint8_t defined_row_version = 2;
 constexpr std::uint8_t split_row_version = 3;
 constexpr std::uint8_t merged_row_version = 4;
+constexpr std::uint8_t successor_row_version = 5;
 constexpr std::size_t change_bytes = 1 << 16;
 /// Disk space kept for changes that must be possible on a full disk: removing a database, and changing who may read
 /// one. A deletion copies a few pages of each tree.
@@ -50,8 +52,10 @@ std::string encode(const DatabaseRecord& record) {
   const bool defined = record.key_scheme != KeyScheme::text || !record.definition.empty();
   const bool split =
       std::ranges::any_of(record.partition_map, [](const auto& entry) { return !entry.ancestors.empty(); });
-  const bool merged = !record.former.empty();
-  writer.u8(merged    ? merged_row_version
+  const bool follows = record.sequence_base != 0;
+  const bool merged = !record.former.empty() || follows;
+  writer.u8(follows   ? successor_row_version
+            : merged  ? merged_row_version
             : split   ? split_row_version
             : defined ? defined_row_version
                       : plain_row_version);
@@ -85,6 +89,7 @@ std::string encode(const DatabaseRecord& record) {
       writer.u64(former.last);
     }
   }
+  if (follows) writer.varint(record.sequence_base);
   return out;
 }
 
@@ -93,7 +98,7 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
   DatabaseRecord record;
   record.name = name;
   const std::uint8_t version = reader.u8();
-  bool known = version >= plain_row_version && version <= merged_row_version;
+  bool known = version >= plain_row_version && version <= successor_row_version;
   record.instance_tag = reader.sized_bytes();
   record.created_s = static_cast<std::int64_t>(reader.u48());
   const std::uint8_t flags = reader.u8();
@@ -133,6 +138,7 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
       record.former.push_back({partition_id, first, reader.u64()});
     }
   }
+  if (version >= successor_row_version) record.sequence_base = reader.varint();
   if (!known || !reader.ok() || record.partition_map.empty()) {
     return fail(ErrorCode::corrupted, "The catalog's record of database '" + std::string(name) + "' is damaged.");
   }
@@ -332,6 +338,10 @@ Expected<std::vector<std::pair<std::string, std::string>>> Catalog::aliases() {
 
 FactChange Catalog::alias(std::string_view name, std::string_view instance_tag) {
   return {std::string(aliases_area), std::string(name), std::string(instance_tag)};
+}
+
+FactChange Catalog::security(std::string_view name, std::optional<std::string> json) {
+  return {std::string(security_area), std::string(name), std::move(json)};
 }
 
 Expected<void> Catalog::add_alias(std::string_view alias, const DatabaseRecord& record) {

@@ -62,6 +62,8 @@ struct DatabaseRecord {
   /// those of all its descendants.
   std::vector<FormerPartition> former = {};
   std::uint32_t created_q = 0;  ///< physical partitions at the creation; 0: no merge yet, so it follows from the map
+  /// All sequences are above it: positions in the feed of a database whose name this one has taken over are not.
+  std::uint64_t sequence_base = 0;
 };
 
 /// A change of a database's name.
@@ -128,6 +130,8 @@ class Catalog {
                              FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change);
   /// The fact that makes a name lead to the database with this instance tag.
   static FactChange alias(std::string_view name, std::string_view instance_tag);
+  /// The fact that is a database's security object; nullopt: it has none.
+  static FactChange security(std::string_view name, std::optional<std::string> json);
   /// Area of facts that are removed with the database.
   static std::string area_of_database(std::string_view instance_tag) { return "of:" + std::string(instance_tag); }
 

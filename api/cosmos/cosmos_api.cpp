@@ -154,7 +154,7 @@ Task<Reply> CosmosApi::handle(Request& request) {
 }
 
 Task<Expected<void>> CosmosApi::authorize(Call& call) {
-  const bool reads = only_reads(call.request, call.path);
+  const bool reads = call.reads = only_reads(call.request, call.path);
   auto checked = authorization_.check(call.request, call.path, reads);
   if (call.path.has_resource_ids()) {
     // Names are looked up only for holders of a key or a token. What a token covers is written in names.
@@ -233,8 +233,9 @@ Reply CosmosApi::protocol_error(int status, std::string_view reason) const {
   return reply;
 }
 
-Expected<void> CosmosApi::create_container(std::string_view database, const ContainerDefinition& container) {
-  OCTAVO_TRY_VOID(registry_.create_container(database, container));
+Expected<void> CosmosApi::create_container(std::string_view database, const ContainerDefinition& container,
+                                           const partitioning::DatabaseOrigin& origin) {
+  OCTAVO_TRY_VOID(registry_.create_container(database, container, origin));
   return {};
 }
 

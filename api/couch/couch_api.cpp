@@ -64,6 +64,15 @@ bool names_no_database(const Request& request) {
          !partitioning::Engine::check_database_name(segments[0]).has_value();
 }
 
+// Requests that change what a database has: none may be under way when another database takes over the name.
+bool changes_content(const Route& route) {
+  if (route.access == Access::database_writer || route.access == Access::database_replicator) return true;
+  if (route.method == Method::get || route.method == Method::head) return false;
+  constexpr std::string_view patterns[] = {"/{db}/_security", "/{db}/_properties", "/{db}/_revs_limit", "/{db}/_purge",
+                                           "/{db}/_purged_infos_limit"};
+  return route.pattern.starts_with("/{db}/_index") || std::ranges::find(patterns, route.pattern) != std::end(patterns);
+}
+
 // Routes below `{db}` get an open database, except the route that creates it.
 bool creates_database(const Route& route) {
   return route.method == Method::put && route.pattern == "/{db}";
@@ -184,14 +193,26 @@ Task<Expected<Reply>> CouchApi::dispatch(Call& call) {
     OCTAVO_CO_TRY_VOID(check_access(route.access, call.user, nullptr, server_has_admins));
   }
   if (route.pattern.starts_with("/{db}") && !creates_database(route)) {
-    auto found = services_.engine.databases().find(call.path("db"));
-    if (!found) found = co_await services_.engine.open_in_background(call.path("db"));
-    OCTAVO_CO_TRY(call.database, *std::move(found));
+    OCTAVO_CO_TRY_VOID(co_await open_database(call, changes_content(route)));
   }
   if (is_database_access(route.access)) {
     OCTAVO_CO_TRY_VOID(check_access(access_of(call, route), call.user, call.database.get(), server_has_admins));
   }
   co_return co_await route.handler(call);
+}
+
+Task<Expected<void>> CouchApi::open_database(Call& call, bool to_write) {
+  auto& engine = services_.engine;
+  if (to_write) {
+    OCTAVO_CO_TRY(auto opened, co_await engine.open_for_writing(call.path("db")));
+    call.database = std::move(opened.database);
+    call.pass = std::move(opened.pass);
+    co_return Expected<void>{};
+  }
+  auto found = engine.databases().find(call.path("db"));
+  if (!found) found = co_await engine.open_in_background(call.path("db"));
+  OCTAVO_CO_TRY(call.database, *std::move(found));
+  co_return Expected<void>{};
 }
 
 void CouchApi::finish(const Call& call, Reply& reply) const {

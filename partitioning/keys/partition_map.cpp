@@ -20,14 +20,14 @@ PartitionMap::PartitionMap(std::vector<storage::PartitionMapEntry> ranges,
   }
 }
 
-std::vector<storage::PartitionMapEntry> PartitionMap::even(std::uint32_t count) {
+std::vector<storage::PartitionMapEntry> PartitionMap::even(std::uint32_t count, std::uint32_t first_id) {
   OCTAVO_ASSERT(count > 0);
   std::vector<storage::PartitionMapEntry> entries;
   const HashPosition width = hash_space_end / count;
   for (std::uint32_t i = 0; i < count; ++i) {
     const HashPosition first = width * i;
     const HashPosition last = i + 1 == count ? hash_space_end - 1 : width * (i + 1) - 1;
-    entries.push_back({first, last, storage::partition_folder(i), {}});
+    entries.push_back({first, last, storage::partition_folder(first_id + i), {}});
   }
   return entries;
 }

@@ -26,8 +26,8 @@ class PartitionMap {
   explicit PartitionMap(std::vector<storage::PartitionMapEntry> ranges,
                         std::vector<std::shared_ptr<storage::PhysicalPartition>> partitions = {},
                         std::vector<storage::FormerPartition> former = {});
-  /// `count` equal ranges over the whole hash space.
-  static std::vector<storage::PartitionMapEntry> even(std::uint32_t count);
+  /// `count` equal ranges over the whole hash space; their partition ids begin at `first_id`.
+  static std::vector<storage::PartitionMapEntry> even(std::uint32_t count, std::uint32_t first_id = 0);
 
   /// Number of ranges.
   std::size_t size() const { return partition_ids_.size(); }

@@ -12,6 +12,7 @@
 #include "base/memory_retry.h"
 #include "base/unix_time.h"
 #include "partitioning/engine.h"
+#include "query/copy/copies_entry.h"
 #include "query/copy/copy_catalog.h"
 #include "query/follow/open_sources.h"
 #include "query/project/projection_target.h"
@@ -28,41 +29,7 @@ std::unexpected<Error> no_copy() {
   return fail(ErrorCode::not_found, "There is no copy with this id.");
 }
 
-FeedFollower::Options follower_options(const CopyRecord& record) {
-  FeedFollower::Options options;
-  options.subject = "copy to " + record.definition.target;
-  options.task.type = "copy";
-  options.task.index = record.definition.target;
-  options.rows_first = 1024;
-  return options;
-}
-
 }  // namespace
-
-/// Keeps what it uses, as its last job may end after the copy is gone.
-class Copies::Follower final : public FeedFollower {
- public:
-  Follower(FollowContext& context, std::shared_ptr<DatabaseCopy> copy, std::shared_ptr<std::atomic<bool>> is_complete)
-      : FeedFollower(context, *copy, follower_options(copy->record())),
-        copy_(std::move(copy)),
-        is_complete_(std::move(is_complete)) {}
-
- private:
-  void caught_up() override { is_complete_->store(true, std::memory_order_release); }
-
-  const std::shared_ptr<DatabaseCopy> copy_;
-  const std::shared_ptr<std::atomic<bool>> is_complete_;
-};
-
-/// One copy.
-struct Copies::Entry {
-  CopyRecord record;                       ///< guarded by mutex_
-  std::shared_ptr<DatabaseCopy> copy;      ///< null: it has ended
-  std::shared_ptr<FeedFollower> follower;  ///< null: it has ended, or its files could not be opened
-  std::optional<Error> unopened;           ///< why they could not
-  /// The target had all documents once. Shared with the follower.
-  std::shared_ptr<std::atomic<bool>> is_complete = std::make_shared<std::atomic<bool>>(false);
-};
 
 Copies::Copies(partitioning::Database& source, ActiveTasks* tasks, project::FormReader read_form)
     : source_(source),
@@ -223,13 +190,20 @@ Expected<std::string> Copies::add(CopyDefinition definition, partitioning::Datab
 }
 
 Expected<void> Copies::change(const EntryPtr& entry, const std::function<void(CopyRecord&)>& edit) {
+  return change(entry, edit, [&](const CopyRecord& record) {
+    return store_copy(source_.engine().catalog(), source_.instance_tag(), record);
+  });
+}
+
+Expected<void> Copies::change(const EntryPtr& entry, const std::function<void(CopyRecord&)>& edit,
+                              FunctionRef<Expected<void>(const CopyRecord& record)> store) {
   CopyRecord record;
   {
     const std::lock_guard lock(mutex_);
     record = entry->record;
   }
   edit(record);
-  OCTAVO_TRY_VOID(store_copy(source_.engine().catalog(), source_.instance_tag(), record));
+  OCTAVO_TRY_VOID(store(record));
   const std::lock_guard lock(mutex_);
   entry->record = std::move(record);
   return {};
@@ -246,38 +220,53 @@ Expected<void> Copies::pause(std::string_view id, bool paused) {
   return {};
 }
 
-Task<Expected<void>> Copies::finish(std::string id, std::chrono::steady_clock::time_point deadline) {
-  const auto keep_alive = source_.shared_from_this();
-  auto& workers = source_.engine().workers();
+Task<Expected<Copies::EntryPtr>> Copies::find_running(std::string id) {
   auto look = [this] { return load(); };
-  OCTAVO_CO_TRY_VOID(co_await workers.run_blocking(std::move(look)));
-  const EntryPtr entry = find(id);
+  OCTAVO_CO_TRY_VOID(co_await source_.engine().workers().run_blocking(std::move(look)));
+  EntryPtr entry = find(id);
   if (!entry) co_return no_copy();
   {
     const std::lock_guard lock(mutex_);
-    if (entry->record.has_ended) co_return Expected<void>{};
+    if (entry->record.has_ended) co_return nullptr;
     if (entry->record.paused) co_return fail(ErrorCode::conflict, "The copy is paused.");
   }
   if (!entry->follower) co_return std::unexpected(*entry->unopened);
-  const storage::Sequence wanted = source_.committed_sequence();
+  co_return entry;
+}
+
+Task<Expected<void>> Copies::reach(EntryPtr entry, storage::Sequence wanted,
+                                   std::chrono::steady_clock::time_point deadline) {
   std::function<Expected<bool>()> is_reached = [copy = entry->copy, wanted]() -> Expected<bool> {
     return copy->complete_through() >= wanted;
   };
-  OCTAVO_CO_TRY_VOID(co_await entry->follower->wait(std::move(is_reached), deadline));
+  co_return co_await entry->follower->wait(std::move(is_reached), deadline);
+}
+
+Task<Expected<void>> Copies::finish(std::string id, std::chrono::steady_clock::time_point deadline) {
+  const auto keep_alive = source_.shared_from_this();
+  OCTAVO_CO_TRY(const EntryPtr entry, co_await find_running(std::move(id)));
+  if (!entry) co_return Expected<void>{};
+  OCTAVO_CO_TRY_VOID(co_await reach(entry, source_.committed_sequence(), deadline));
   auto work = [&] {
     const std::lock_guard changing(change_mutex_);
     return end(entry);
   };
-  co_return co_await workers.run_blocking(std::move(work));
+  co_return co_await source_.engine().workers().run_blocking(std::move(work));
+}
+
+Expected<void> Copies::end(const EntryPtr& entry) {
+  return end(entry, [&](const CopyRecord& record) {
+    return store_copy(source_.engine().catalog(), source_.instance_tag(), record);
+  });
 }
 
 // Called with change_mutex_ held.
-Expected<void> Copies::end(const EntryPtr& entry) {
+Expected<void> Copies::end(const EntryPtr& entry, FunctionRef<Expected<void>(const CopyRecord& record)> store) {
   if (entry->record.has_ended) return {};
   if (entry->follower) entry->follower->set_stopping(true);
   // From here on the target gets nothing more.
   entry->copy->set_writing(false);
-  if (auto ended = change(entry, [](CopyRecord& record) { record.has_ended = true; }); !ended) {
+  if (auto ended = change(entry, [](CopyRecord& record) { record.has_ended = true; }, store); !ended) {
     entry->copy->set_writing(true);
     start(entry);
     return ended;
@@ -308,6 +297,7 @@ Expected<void> Copies::cancel(std::string_view id) {
   if (!entry) return no_copy();
   OCTAVO_TRY_VOID(end(entry));
   OCTAVO_TRY_VOID(erase_copy(source_.engine().catalog(), source_.instance_tag(), entry->record));
+  if (auto* const extension = source_.extension()) extension->owners_changed();
   const std::lock_guard lock(mutex_);
   std::erase(entries_, entry);
   return {};
@@ -354,8 +344,7 @@ Copies::View Copies::view_of(const Entry& entry) const {
     return view;
   }
   view.status = copy->status();
-  const storage::Sequence watermark = source_.watermark();
-  view.behind = watermark - std::min(watermark, copy->checkpoint());
+  view.behind = source_.changes_after(copy->checkpoint());
   auto failure = entry.unopened;
   if (!failure && follower) failure = follower->failure();
   if (failure) view.failure = failure->reason;

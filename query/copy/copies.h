@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/jobs/background_jobs.h"
 #include "base/task.h"
 #include "partitioning/change_notifier.h"
@@ -39,7 +40,19 @@ class Copies {
   /// Ends the copy when its target has what was written to the source before the call: the target becomes an
   /// independent database. Errors: not_found, timeout, conflict (it is paused), why it makes no progress.
   Task<Expected<void>> finish(std::string id, std::chrono::steady_clock::time_point deadline);
-  /// Ends the copy where it is, and forgets it. Error not_found.
+  struct ChangeOver {
+    std::string name;                    ///< what the source was called, and the target is called now
+    std::chrono::microseconds paused{};  ///< how long writes waited
+  };
+  /// Ends the copy by giving its target the name of the source, which gets `former_name` and takes no more writes.
+  /// Requests that write wait meanwhile, for some milliseconds, and then go to the target. If it takes longer they
+  /// continue with the source, and it is tried again until the deadline. Errors: not_found; timeout; conflict: the copy
+  /// is paused, or its target was not made to follow the source (copy_positions), or a projection reads or writes the
+  /// source (copy_projections); those of Engine::hand_over_name; why it makes no progress.
+  Task<Expected<ChangeOver>> change_over(std::string id, std::string former_name,
+                                         std::chrono::steady_clock::time_point deadline);
+  /// Ends the copy where it is, and forgets it. A database whose name was given away by it takes writes again. Error
+  /// not_found.
   Expected<void> cancel(std::string_view id);
 
   struct View {
@@ -77,7 +90,19 @@ class Copies {
   EntryPtr find(std::string_view id) const;
   EntryPtr running() const;
   Expected<void> change(const EntryPtr& entry, const std::function<void(CopyRecord&)>& edit);
+  Expected<void> change(const EntryPtr& entry, const std::function<void(CopyRecord&)>& edit,
+                        FunctionRef<Expected<void>(const CopyRecord& record)> store);
+  /// The copy with this id, unless it is paused or makes no progress; null: it has ended.
+  Task<Expected<EntryPtr>> find_running(std::string id);
+  Task<Expected<void>> reach(EntryPtr entry, storage::Sequence wanted, std::chrono::steady_clock::time_point deadline);
   Expected<void> end(const EntryPtr& entry);
+  /// `store`: makes it durable that the copy has ended.
+  Expected<void> end(const EntryPtr& entry, FunctionRef<Expected<void>(const CopyRecord& record)> store);
+  Expected<void> check_change_over(const CopyRecord& record) const;
+  Task<Expected<bool>> write_all_queued();
+  /// False: it did not succeed within the pause.
+  Task<Expected<bool>> try_change_over(EntryPtr entry, std::string former_name);
+  Expected<void> hand_over_name(const EntryPtr& entry, const std::string& former_name);
   void tell_target(const CopyRecord& record) const;
   View view_of(const Entry& entry) const;
 
@@ -86,6 +111,7 @@ class Copies {
   const std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
   std::atomic<bool> any_{false};  ///< there may be one that has not ended
   std::mutex change_mutex_;       ///< held while the list of copies changes
+  std::atomic<bool> changes_over_{false};
 
   mutable std::mutex mutex_;  ///< guards the members up to the empty line
   std::vector<EntryPtr> entries_;

@@ -89,14 +89,31 @@ Expected<void> store_copy(Catalog& catalog, std::string_view source_tag, const C
   return catalog.set_fact(Catalog::area_of_database(source_tag), fact_name(record.id), to_text(record));
 }
 
+namespace {
+
+// A database may have been part of a later copy since.
+Expected<void> erase_note(Catalog& catalog, std::string_view tag, std::string_view name, std::string_view copy) {
+  const std::string area = Catalog::area_of_database(tag);
+  OCTAVO_TRY(const auto note, catalog.fact(area, name));
+  const auto parsed = note ? parse_json(*note) : Expected<json::value>(nullptr);
+  if (!parsed || !parsed->is_object() || text_member(parsed->get_object(), "copy") != copy) return {};
+  return catalog.erase_fact(area, name);
+}
+
+}  // namespace
+
 Expected<void> erase_copy(Catalog& catalog, std::string_view source_tag, const CopyRecord& record) {
   OCTAVO_TRY_VOID(catalog.erase_fact(Catalog::area_of_database(source_tag), fact_name(record.id)));
-  // The target may be that of a later copy by now.
-  const std::string area = Catalog::area_of_database(record.target_tag);
-  OCTAVO_TRY(const auto from, catalog.fact(area, project::copied_from_fact));
-  const auto parsed = from ? parse_json(*from) : Expected<json::value>(nullptr);
-  if (!parsed || !parsed->is_object() || text_member(parsed->get_object(), "copy") != record.id) return {};
-  return catalog.erase_fact(area, project::copied_from_fact);
+  OCTAVO_TRY_VOID(erase_note(catalog, source_tag, project::replaced_by_fact, record.id));
+  return erase_note(catalog, record.target_tag, project::copied_from_fact, record.id);
+}
+
+std::vector<storage::FactChange> facts_of_change_over(const partitioning::Database& source, const CopyRecord& ended) {
+  const std::string area = Catalog::area_of_database(source.instance_tag());
+  const json::object replaced_by{{"name", source.name()}, {"copy", ended.id}};
+  return {{area, fact_name(ended.id), to_text(ended)},
+          {area, std::string(project::replaced_by_fact), json::serialize(replaced_by)},
+          {Catalog::area_of_database(ended.target_tag), std::string(project::copied_from_fact), std::nullopt}};
 }
 
 Expected<std::vector<std::string>> sources_of_copies(Catalog& catalog) {

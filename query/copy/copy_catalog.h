@@ -13,7 +13,9 @@
 /// Format (facts of copies):
 ///   area of the source    "copy/" id       → {"target_tag":…,"paused":…,"ended":…,"created":…,"definition":{…}}
 ///   area of the target    "copied_from"    → {"tag":…,"source":…,"copy":…}    its source (tag and name), and the id
-///   area "copies"         tag of a source  → (empty)                          it may have copies that have not ended
+///   area of the source    "replaced_by"    → {"name":…,"copy":…}              the copy that has taken its name, and
+///   the id area "copies"         tag of a source  → (empty)                          it may have copies that have not
+///   ended
 namespace octavo::query::copy {
 
 /// Those of a source, oldest first. Errors: corrupted.
@@ -24,6 +26,8 @@ Expected<void> add_copy(storage::Catalog& catalog, const partitioning::Database&
                         const partitioning::Database& target, const CopyRecord& record);
 Expected<void> store_copy(storage::Catalog& catalog, std::string_view source_tag, const CopyRecord& record);
 Expected<void> erase_copy(storage::Catalog& catalog, std::string_view source_tag, const CopyRecord& record);
+/// What ends a copy whose target takes the name of its source, besides the names.
+std::vector<storage::FactChange> facts_of_change_over(const partitioning::Database& source, const CopyRecord& ended);
 /// Names of the databases that have copies which have not ended.
 Expected<std::vector<std::string>> sources_of_copies(storage::Catalog& catalog);
 

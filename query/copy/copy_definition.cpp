@@ -34,6 +34,9 @@ Expected<void> read_member(CopyDefinition& definition, std::string_view name, co
     const bool fails = value == "fail";
     if (!fails && value != "skip") return invalid(name, "`fail` or `skip`");
     definition.missing = fails ? CopyDefinition::Missing::fail : CopyDefinition::Missing::skip;
+  } else if (name == "create") {
+    if (!value.is_object()) return invalid(name, "an object such as {\"partitioned\":true}");
+    definition.creation = value.get_object();
   } else if (name == "rate_max") {
     if (!value.is_int64() || value.get_int64() < 0 || value.get_int64() > rate_limit) {
       return invalid(name, fmt::format("a whole number of documents per second, at most {}; 0: no limit", rate_limit));
@@ -41,7 +44,8 @@ Expected<void> read_member(CopyDefinition& definition, std::string_view name, co
     definition.rate_max = static_cast<std::uint64_t>(value.get_int64());
   } else {
     return fail(ErrorCode::bad_request,
-                fmt::format("Unknown member `{}`; the known ones are target, key, id, on_missing_key and rate_max.",
+                fmt::format("Unknown member `{}`; the known ones are target, create, key, id, on_missing_key "
+                            "and rate_max.",
                             name.substr(0, 64)),
                 syntax_word);
   }

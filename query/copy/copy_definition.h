@@ -20,9 +20,10 @@ struct CopyDefinition {
   /// They make the id of each document, of the CouchDB API only; both or neither.
   std::optional<project::RowTemplate> key;
   std::optional<project::RowTemplate> id;
-  Missing missing = Missing::fail;  ///< what is done with a document that can have no id in the target
-  std::uint64_t rate_max = 0;       ///< documents per second; 0: as fast as possible
-  boost::json::object json;         ///< as it was given
+  std::optional<boost::json::object> creation;  ///< how the target is created, to take the place of the source later
+  Missing missing = Missing::fail;              ///< what is done with a document that can have no id in the target
+  std::uint64_t rate_max = 0;                   ///< documents per second; 0: as fast as possible
+  boost::json::object json;                     ///< as it was given
 
   /// Errors: bad_request with the word copy_syntax.
   static Expected<CopyDefinition> parse(const boost::json::object& json);

@@ -215,8 +215,8 @@ Expected<bool> FeedFollower::follow_batch() {
     ActiveTask task = options_.task;
     task.database = database.name();
     task_ = context_.tasks->start(std::move(task));
-    task_from_ = checkpoint;
-    task_.report(0, watermark - checkpoint);
+    task_from_ = std::max(checkpoint, database.sequence_base());
+    task_.report(0, watermark - task_from_);
   }
   OCTAVO_TRY_VOID(database.make_durable());
   const FeedChanges changes{documents, checkpoint, batch.reached, batch.complete, slow_.load(), batch.dropped_through};

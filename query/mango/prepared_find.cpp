@@ -31,7 +31,7 @@ Expected<std::shared_ptr<PreparedFind>> begin_find(const partitioning::Database&
     return fail(ErrorCode::bad_request, "database is not partitioned");
   }
   if (request.bookmark) {
-    prepared->bookmark = Bookmark::decode(*request.bookmark);
+    prepared->bookmark = Bookmark::decode(*request.bookmark, database.token_origin());
     if (!prepared->bookmark) {
       return fail(ErrorCode::bad_request,
                   "Invalid bookmark value: " + boost::json::serialize(boost::json::value(*request.bookmark)),

@@ -267,6 +267,14 @@ Expected<std::optional<storage::DocumentOwners::Owner>> copy_into(Catalog& catal
   return storage::DocumentOwners::Owner{storage::copy_owner, "copy of " + text_member(object, "source"), true};
 }
 
+// It keeps the database as it was when its name was given away.
+storage::DocumentOwners::Owner successor_of(std::string_view replaced_by) {
+  const auto parsed = parse_json(replaced_by);
+  const bool is_whole = parsed && parsed->is_object();
+  const std::string name = is_whole ? text_member(parsed->get_object(), "name") : std::string();
+  return {storage::copy_owner, "database " + name + ", which has taken the place of this one,", true};
+}
+
 }  // namespace
 
 Expected<storage::DocumentOwners> owners_of(Catalog& catalog, std::string_view target_tag) {
@@ -277,6 +285,7 @@ Expected<storage::DocumentOwners> owners_of(Catalog& catalog, std::string_view t
       OCTAVO_TRY(auto copy, copy_into(catalog, text));
       if (copy) owners.owners.insert(owners.owners.begin(), *std::move(copy));
     }
+    if (name == replaced_by_fact) owners.owners.insert(owners.owners.begin(), successor_of(text));
     if (!name.starts_with(owner_prefix)) continue;
     storage::DocumentOwners::Owner owner;
     const std::string_view digits = std::string_view(name).substr(owner_prefix.size());
@@ -296,6 +305,22 @@ Expected<storage::DocumentOwners> owners_of(Catalog& catalog, std::string_view t
     owners.owners.push_back(std::move(owner));
   }
   return owners;
+}
+
+Expected<std::vector<std::string>> readers_of(Catalog& catalog, std::string_view tag) {
+  std::vector<std::string> names;
+  OCTAVO_TRY(const auto all_sources, catalog.facts(sources_area));
+  for (const auto& [key, source_tag] : all_sources) {
+    OCTAVO_TRY(const auto projections, projections_of(catalog, source_tag));
+    for (const ProjectionRecord& record : projections) {
+      const auto joins = [&](const std::vector<std::string>& tags) {
+        return std::ranges::find(tags, tag) != tags.end();
+      };
+      const bool reads = source_tag == tag || joins(record.join_tags) || (record.next && joins(record.next->join_tags));
+      if (reads) names.push_back(record.name);
+    }
+  }
+  return names;
 }
 
 Expected<std::vector<std::string>> sources(Catalog& catalog) {

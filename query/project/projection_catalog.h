@@ -40,12 +40,17 @@ NextDefinition next_of(const ProjectionRecord& record, std::span<const JoinedDat
                        ProjectionDefinition definition);
 Expected<void> erase_projection(storage::Catalog& catalog, std::string_view source_tag, const ProjectionRecord& record);
 
-/// The name of the fact by which a database knows of the copy that writes into it, and the beginning of the names of
-/// copies (query/copy/copy_catalog.h).
+/// The names of the facts by which a database knows of the copy that writes into it, and of the one that has taken its
+/// place, and the beginning of the names of copies (query/copy/copy_catalog.h).
 inline constexpr std::string_view copied_from_fact = "copied_from";
+inline constexpr std::string_view replaced_by_fact = "replaced_by";
 inline constexpr std::string_view copy_prefix = "copy/";
-/// The projections that write into a database, or the copy that does.
+/// What keeps clients from writing all documents of a database: the projections that write into it, or the copy that
+/// does, or the database that has taken its place.
 Expected<storage::DocumentOwners> owners_of(storage::Catalog& catalog, std::string_view target_tag);
+
+/// The names of the projections that read from a database, as their source or to join its documents.
+Expected<std::vector<std::string>> readers_of(storage::Catalog& catalog, std::string_view tag);
 
 /// The names of the databases that have projections. Forgets those that are gone.
 Expected<std::vector<std::string>> sources(storage::Catalog& catalog);

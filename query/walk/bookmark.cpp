@@ -16,7 +16,7 @@ constexpr std::uint8_t version_with_indexes = 3;
 
 }  // namespace
 
-std::string Bookmark::encode() const {
+std::string Bookmark::encode(std::string_view origin) const {
   std::string bytes;
   ByteWriter writer(bytes);
   const bool has_indexes =
@@ -40,11 +40,11 @@ std::string Bookmark::encode() const {
     writer.sized_bytes(index);
     for (const Left& one : left) writer.sized_bytes(one.index);
   }
-  return seal_token(std::move(bytes));
+  return seal_token(std::move(bytes), origin);
 }
 
-std::optional<Bookmark> Bookmark::decode(std::string_view text) {
-  const auto bytes = open_token(text);
+std::optional<Bookmark> Bookmark::decode(std::string_view text, std::string_view origin) {
+  const auto bytes = open_token(text, origin);
   if (!bytes) return std::nullopt;
   ByteReader reader(*bytes);
   const std::uint8_t version = reader.u8();

@@ -49,9 +49,10 @@ struct Bookmark {
   /// exists. Empty: then the bookmark is refused.
   std::string index = {};
 
-  std::string encode() const;
-  /// nullopt for any text that encode() did not make.
-  static std::optional<Bookmark> decode(std::string_view text);
+  /// `origin`: Database::token_origin.
+  std::string encode(std::string_view origin = {}) const;
+  /// nullopt for any text that encode() did not make, with this origin.
+  static std::optional<Bookmark> decode(std::string_view text, std::string_view origin = {});
 
   bool operator==(const Bookmark&) const = default;
 };

@@ -296,8 +296,9 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   api::cosmos::CosmosApi cosmos_api(
       engine, settings, [&] { return (*authenticator)->has_admins(); },
       [&] { return for_cosmos ? for_cosmos->pem() : std::string(); });
-  const api::couch::ContainerCreation create_container = [&](std::string_view database, const auto& container) {
-    return cosmos_api.create_container(database, container);
+  const api::couch::ContainerCreation create_container = [&](std::string_view database, const auto& container,
+                                                             const auto& origin) {
+    return cosmos_api.create_container(database, container, origin);
   };
   api::couch::CouchApi couch_api({.engine = engine,
                                   .authenticator = **authenticator,

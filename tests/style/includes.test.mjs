@@ -97,8 +97,8 @@ const allowed = {
   'api/couch/functions': 'api/couch/auth api/couch/call api/couch/documents api/models api/scripts',
   'api/couch/queries': 'api/couch/auth api/couch/call api/couch/documents api/http api/models api/scripts',
   'api/couch/cloudant': 'api/couch/auth api/couch/call api/couch/documents',
-  'api/couch/projections': 'api/couch/auth api/couch/call api/couch/databases api/models',
-  'api/couch/copies': 'api/couch/auth api/couch/call',
+  'api/couch/projections': 'api/couch/auth api/couch/call api/couch/databases',
+  'api/couch/copies': 'api/couch/auth api/couch/call api/couch/databases api/models api/scripts',
   'api/couch':
     'api/couch/auth api/couch/call api/couch/changes api/couch/cloudant api/couch/copies api/couch/databases ' +
     'api/couch/documents ' +

@@ -88,11 +88,25 @@ query::DatabaseServices* OpenContainer::services() const {
   return query::services_of(*database);
 }
 
+namespace {
+
+Task<Expected<std::shared_ptr<partitioning::Database>>> open_database(Call& call, const std::string& name) {
+  auto& engine = call.services.engine;
+  if (!call.reads) {
+    OCTAVO_CO_TRY(auto opened, co_await engine.open_for_writing(name));
+    call.pass = std::move(opened.pass);
+    co_return std::move(opened.database);
+  }
+  auto found = engine.databases().find(name);
+  if (!found) found = co_await engine.open_in_background(name);
+  co_return *std::move(found);
+}
+
+}  // namespace
+
 Task<Expected<OpenContainer>> open_container(Call& call) {
   const std::string name = call.path.database_name();
-  auto found = call.services.engine.databases().find(name);
-  if (!found) found = co_await call.services.engine.open_in_background(name);
-  auto& opened = *found;
+  auto opened = co_await open_database(call, name);
   if (!opened && opened.error().code != ErrorCode::not_found) co_return std::unexpected(std::move(opened).error());
   const auto no_container = [&] {
     return fail(ErrorCode::not_found,

@@ -57,6 +57,8 @@ struct Call {
   Credential credential;
   Accounting account;
   std::string activity_id;
+  bool reads = true;                              ///< it changes nothing
+  std::optional<Gate::Pass> pass = std::nullopt;  ///< into the container, if it changes something
 
   /// Charges the request to these physical partitions. Errors: throttled when their throughput is used up.
   Expected<void> admit(const std::shared_ptr<partitioning::Database>& database, std::vector<std::size_t> partition_ids,

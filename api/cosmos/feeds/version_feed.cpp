@@ -139,7 +139,7 @@ Expected<Sequence> start_of(const Call& call, const OpenContainer& opened, std::
   if (tag && !tag->empty()) {
     if (*tag == "*") return opened.database->watermark();
     OCTAVO_TRY(const Sequence since, parse_change_tag(*tag));
-    if (since > opened.database->committed_sequence()) {
+    if (since > opened.database->committed_sequence() || since < opened.database->sequence_base()) {
       return fail(ErrorCode::bad_request, "The continuation is from an earlier container of this name.");
     }
     return since;

@@ -245,8 +245,8 @@ Handled list_changes(Call& call, const OpenContainer& opened, FeedScope scope, s
   Sequence since = 0;
   if (const auto tag = call.request.header("If-None-Match"); tag && !tag->empty()) {
     OCTAVO_CO_TRY(since, *tag == "*" ? Expected<Sequence>(database.watermark()) : parse_change_tag(*tag));
-    // The tag is from a deleted container of this name, so the client has seen nothing of this one.
-    if (since > database.committed_sequence()) since = 0;
+    // The tag is from another container that had this name, so the client has seen nothing of this one.
+    if (since > database.committed_sequence() || since < database.sequence_base()) since = 0;
   }
   std::int64_t modified_since_s = 0;
   if (const auto date = call.request.header("If-Modified-Since"); date && !date->empty()) {

@@ -130,7 +130,8 @@ Expected<std::vector<ContainerDefinition>> Registry::containers(std::string_view
   return definitions;
 }
 
-Expected<ContainerDefinition> Registry::create_container(std::string_view database_id, ContainerDefinition definition) {
+Expected<ContainerDefinition> Registry::create_container(std::string_view database_id, ContainerDefinition definition,
+                                                         const partitioning::DatabaseOrigin& origin) {
   std::lock_guard<std::mutex> lock(changes_);
   OCTAVO_TRY(const auto owner, database(database_id));
   if (!owner) return no_owner(database_id);
@@ -151,6 +152,7 @@ Expected<ContainerDefinition> Registry::create_container(std::string_view databa
   options.revs_limit = std::min(container_revs_limit, engine_.settings().revs_limit);
   options.key_scheme = definition.key_scheme;
   options.definition = definition.to_stored();
+  options.origin = origin;
   const std::uint32_t throughput = definition.throughput ? definition.throughput->highest() : 0;
   const std::uint32_t needed = (throughput + throughput_per_partition_max - 1) / throughput_per_partition_max;
   options.q = std::min(std::max(needed, engine_.settings().default_q), engine_.settings().q_max);

@@ -33,7 +33,8 @@ class Registry {
   Expected<std::vector<ContainerDefinition>> containers(std::string_view database, std::string_view after,
                                                         std::size_t count_max) const;
   /// Errors: owner_missing, conflict.
-  Expected<ContainerDefinition> create_container(std::string_view database, ContainerDefinition definition);
+  Expected<ContainerDefinition> create_container(std::string_view database, ContainerDefinition definition,
+                                                 const partitioning::DatabaseOrigin& origin = {});
   Expected<ContainerDefinition> replace_container(std::string_view database, std::string_view id,
                                                   const boost::json::object& body,
                                                   const std::optional<std::string>& etag);

@@ -38,7 +38,8 @@ struct UserContext {
 
 /// Creates a container in a database of the Azure Cosmos DB API (api/cosmos/cosmos_api.h). Waits for the disk.
 using ContainerCreation =
-    std::function<Expected<void>(std::string_view database, const cosmos::ContainerDefinition& container)>;
+    std::function<Expected<void>(std::string_view database, const cosmos::ContainerDefinition& container,
+                                 const partitioning::DatabaseOrigin& origin)>;
 
 /// The services that every handler may use. They live as long as the server. `settings` are those in effect when the
 /// request began.
@@ -60,6 +61,7 @@ struct Call {
   std::vector<std::pair<std::string_view, std::string>> path_parameters;
   double request_charge =
       0;  ///< request units so far (partitioning/throughput/request_charge.h); 0: unknown, not shown
+  std::optional<Gate::Pass> pass = std::nullopt;  ///< set if the route changes what is in the database
 
   /// What the query layer keeps for `database`: indexes, functions (query/database/database_services.h). Null if the
   /// engine was opened without it.

@@ -14,6 +14,11 @@
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/copies/routes.h"
+#include "api/couch/databases/names.h"
+#include "api/couch/databases/target_creation.h"
+#include "api/models/container_definition.h"
+#include "api/models/resource_id.h"
+#include "api/scripts/script_store.h"
 #include "partitioning/engine.h"
 #include "query/database/database_services.h"
 #include "query/project/projection_target.h"
@@ -87,6 +92,40 @@ Expected<std::shared_ptr<partitioning::Database>> open_target(const Call& call, 
   return target;
 }
 
+/// The target that the copy creates, with positions above all of the source. `copies` has no copy with this definition.
+Expected<std::shared_ptr<partitioning::Database>> create_target(const Call& call,
+                                                                const copy::CopyDefinition& definition) {
+  OCTAVO_TRY_VOID(refuse_system_database(definition.target));
+  OCTAVO_TRY(const auto creation,
+             TargetCreation::parse(call.services, TargetCreation::of_copy, definition.target, *definition.creation));
+  if (!call.user.is_server_admin()) return fail(ErrorCode::forbidden, "Only a server admin creates databases.");
+  auto created = creation.create(call.services, partitioning::DatabaseOrigin::after(*call.database));
+  const auto is_there = [](const Error& error) {
+    return error.code == ErrorCode::precondition_failed || error.code == ErrorCode::conflict;
+  };
+  if (!created && is_there(created.error())) {
+    return fail(ErrorCode::precondition_failed,
+                fmt::format("{} exists already: `create` is for a target that does not.", definition.target),
+                "file_exists");
+  }
+  return created;
+}
+
+Expected<std::string> add_copy(const Call& call, copy::Copies& copies, const copy::CopyDefinition& definition) {
+  if (!definition.creation) {
+    OCTAVO_TRY(const auto target, open_target(call, definition.target));
+    return copies.add(definition, *target);
+  }
+  for (const auto& view : copies.views()) {
+    // The same request may be sent again.
+    if (view.record.definition.json == definition.json && target_of(call, view.record)) return view.record.id;
+  }
+  OCTAVO_TRY(const auto target, create_target(call, definition));
+  auto added = copies.add(definition, *target);
+  if (!added) remove_unused(call.services.engine, *target);
+  return added;
+}
+
 Task<Expected<Reply>> post_copy(Call& call) {
   OCTAVO_CO_TRY_VOID(refuse_system_database(call.database->name()));
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
@@ -94,8 +133,7 @@ Task<Expected<Reply>> post_copy(Call& call) {
   OCTAVO_CO_TRY(auto definition, copy::CopyDefinition::parse(body));
   std::string id;
   const auto add = [&](copy::Copies& copies) -> Expected<void> {
-    OCTAVO_TRY(const auto target, open_target(call, definition.target));
-    OCTAVO_TRY(id, copies.add(definition, *target));
+    OCTAVO_TRY(id, add_copy(call, copies, definition));
     return {};
   };
   OCTAVO_CO_TRY_VOID(co_await run_work(call, add));
@@ -137,6 +175,63 @@ Task<Expected<Reply>> finish_copy(Call& call) {
   }
   OCTAVO_CO_TRY_VOID(ended);
   co_return json_reply(json::object{{"ok", true}});
+}
+
+/// Stored procedures, triggers and functions that the target lacks.
+Expected<void> carry_scripts(partitioning::Database& source, partitioning::Database& target) {
+  const auto container = cosmos::container_of(target);
+  if (!container) return {};
+  const scripts::ScriptStore from(source);
+  scripts::ScriptStore into(target);
+  for (const auto kind :
+       {scripts::ScriptKind::stored_procedure, scripts::ScriptKind::trigger, scripts::ScriptKind::user_function}) {
+    OCTAVO_TRY(const auto found, from.list(kind));
+    for (scripts::Script script : found) {
+      // Its resource id begins with that of its container.
+      const auto rid = cosmos::parse_rid(script.rid);
+      if (rid) script.rid = cosmos::show_rid((*container)->rid + rid->substr((*container)->rid.size()));
+      const auto keep = [&](const std::optional<scripts::Script>& present) -> Expected<scripts::Script> {
+        return present.value_or(script);
+      };
+      OCTAVO_TRY_VOID(into.change(kind, script.id, keep));
+    }
+  }
+  return {};
+}
+
+/// The name that the source gets: as it is given, or its own with the beginning of its tag.
+Expected<std::string> former_name_of(const Call& call, const json::object& body) {
+  std::string name = call.database->name() + "-" + call.database->instance_tag().substr(0, 8);
+  for (const auto& [member, value] : body) {
+    if (member != "former_name" || !value.is_string()) {
+      return fail(ErrorCode::bad_request, "The body of _cut_over has the member `former_name`, a string, or none.",
+                  "copy_syntax");
+    }
+    name = value.get_string();
+  }
+  OCTAVO_TRY_VOID(check_further_name(*call.database, name));
+  return name;
+}
+
+Task<Expected<Reply>> cut_over(Call& call) {
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  OCTAVO_CO_TRY(const std::string former_name, former_name_of(call, body));
+  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
+  OCTAVO_CO_TRY(const auto timeout_ms, wanted_count(call.request, "timeout", timeout_default_ms, timeout_max_ms));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  const std::string id = call.path("id");
+  const auto carry = [&](copy::Copies& copies) -> Expected<void> {
+    OCTAVO_TRY(const auto view, copies.view(id));
+    OCTAVO_TRY(const auto target, target_of(call, view.record));
+    return carry_scripts(*call.database, *target);
+  };
+  OCTAVO_CO_TRY_VOID(co_await run_work(call, carry));
+  OCTAVO_CO_TRY(const auto done, co_await services->copies().change_over(id, former_name, deadline));
+  co_return json_reply(json::object{{"ok", true},
+                                    {"name", done.name},
+                                    {"former_name", call.database->name()},
+                                    {"pause_ms", static_cast<double>(done.paused.count()) / 1000}});
 }
 
 Task<Expected<Reply>> set_paused(Call& call, bool paused) {
@@ -187,6 +282,7 @@ void add_copy_routes(RouteList& routes) {
   routes.push_back({Method::get, "/{db}/_copy/{id}", admin_access, get_copy});
   routes.push_back({Method::del, "/{db}/_copy/{id}", admin_access, delete_copy});
   routes.push_back({Method::post, "/{db}/_copy/{id}/_finish", admin_access, finish_copy});
+  routes.push_back({Method::post, "/{db}/_copy/{id}/_cut_over", Access::server_admin, cut_over});
   routes.push_back({Method::post, "/{db}/_copy/{id}/_pause", admin_access, pause_copy});
   routes.push_back({Method::post, "/{db}/_copy/{id}/_resume", admin_access, resume_copy});
 }

@@ -1,4 +1,8 @@
 // `_rename` and `_aliases`: which names lead to a database. An extension of the CouchDB API.
+#include "api/couch/databases/names.h"
+
+#include <algorithm>
+
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
@@ -8,7 +12,6 @@
 #include "api/models/database_properties.h"
 #include "api/models/resource_id.h"
 #include "partitioning/engine.h"
-#include "query/json/parsed_document.h"
 
 namespace octavo::api::couch {
 
@@ -31,15 +34,6 @@ Expected<void> check_container_name(std::string_view database, std::string_view 
   if (name.size() <= partitioning::defined_name_bytes_max) return {};
   return fail(ErrorCode::bad_request,
               fmt::format("A name may have at most {} bytes.", partitioning::defined_name_bytes_max),
-              "illegal_database_name");
-}
-
-/// The rules for a further name of a database are those of the API that created it.
-Expected<void> check_name(const partitioning::Database& database, std::string_view name) {
-  if (is_container(database.definition()->text)) return check_container_name(database.name(), name);
-  OCTAVO_TRY_VOID(partitioning::Engine::check_database_name(name));
-  if (!name.starts_with('_')) return {};
-  return fail(ErrorCode::bad_request, fmt::format("{} is the name of a system database.", name),
               "illegal_database_name");
 }
 
@@ -81,7 +75,7 @@ Task<Expected<Reply>> rename(Call& call) {
   OCTAVO_CO_TRY(const auto wanted, parse_rename(body));
   auto& database = *call.database;
   OCTAVO_CO_TRY_VOID(refuse_system_database(database));
-  OCTAVO_CO_TRY_VOID(check_name(database, wanted.name));
+  OCTAVO_CO_TRY_VOID(check_further_name(database, wanted.name));
   auto& engine = call.services.engine;
   auto work = [&] {
     return explain_taken(engine.rename_database(database, wanted.name, wanted.keeps_alias), wanted.name);
@@ -102,7 +96,7 @@ Task<Expected<Reply>> put_alias(Call& call) {
   auto& database = *call.database;
   const auto& alias = call.path("alias");
   OCTAVO_CO_TRY_VOID(refuse_system_database(database));
-  OCTAVO_CO_TRY_VOID(check_name(database, alias));
+  OCTAVO_CO_TRY_VOID(check_further_name(database, alias));
   auto& engine = call.services.engine;
   const auto present = engine.databases().aliases_of(database.name());
   if (present.size() >= aliases_max && std::ranges::find(present, alias) == present.end()) {
@@ -123,6 +117,14 @@ Task<Expected<Reply>> delete_alias(Call& call) {
 }
 
 }  // namespace
+
+Expected<void> check_further_name(const partitioning::Database& database, std::string_view name) {
+  if (is_container(database.definition()->text)) return check_container_name(database.name(), name);
+  OCTAVO_TRY_VOID(partitioning::Engine::check_database_name(name));
+  if (!name.starts_with('_')) return {};
+  return fail(ErrorCode::bad_request, fmt::format("{} is the name of a system database.", name),
+              "illegal_database_name");
+}
 
 void add_name_routes(RouteList& routes) {
   routes.push_back({Method::post, "/{db}/_rename", Access::server_admin, rename});

@@ -16,8 +16,8 @@
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
+#include "api/couch/databases/target_creation.h"
 #include "api/couch/projections/routes.h"
-#include "api/couch/projections/target_creation.h"
 #include "partitioning/engine.h"
 #include "query/database/database_services.h"
 
@@ -48,28 +48,27 @@ std::unexpected<Error> no_projection() {
 json::object join_json(const project::ProjectionDefinition::Join& join, const project::Projection::JoinStatus& status) {
   json::object input{{"db", join.database}, {"join", join.name}};
   if (!status.database) return input;  // it is missing
-  const auto watermark = status.database->watermark();
   input["sequence"] = status.database->format_sequence(status.checkpoint);
   input["current_through"] = status.database->format_sequence(status.current_through);
-  input["behind"] = watermark - std::min(watermark, status.current_through);
+  input["behind"] = status.database->changes_after(status.current_through);
   return input;
 }
 
 /// A changed definition, while its rows become known.
-json::value next_json(const project::Projections::View& view) {
+json::value next_json(const project::Projections::View& view, const partitioning::Database& database) {
   if (!view.record.next) return nullptr;
   json::object next{{"rev", rev_of(*view.record.next)}, {"definition", view.record.next->definition.json}};
   if (view.next) {
     next["changes"] = view.next->changes;
     next["candidates"] = view.next->numbers.candidates;
-    next["behind"] = view.watermark - std::min(view.watermark, view.next->numbers.checkpoint);
+    next["behind"] = database.changes_after(view.next->numbers.checkpoint);
   }
   return next;
 }
 
 json::object shown(const project::Projections::View& view, const partitioning::Database& database) {
   const auto& numbers = view.status.numbers;
-  const auto behind = view.watermark - std::min(view.watermark, view.current_through);
+  const auto behind = database.changes_after(view.current_through);
   json::object input{{"db", database.name()},
                      {"sequence", database.format_sequence(numbers.checkpoint)},
                      {"current_through", database.format_sequence(view.current_through)},
@@ -93,7 +92,7 @@ json::object shown(const project::Projections::View& view, const partitioning::D
           {"state", view.state},
           {"reason", view.failure ? json::value(*view.failure) : json::value()},
           {"definition", view.record.definition.json},
-          {"next", next_json(view)},
+          {"next", next_json(view, database)},
           {"inputs", std::move(inputs)},
           {"lag_seconds", std::round(view.status.lag_seconds * 1000) / 1000},
           {"rows", numbers.rows - std::min(numbers.rows, numbers.occupied)},
@@ -158,7 +157,8 @@ struct PutProjection {
     OCTAVO_TRY_VOID(refuse_system_database(definition.target));
     std::optional<TargetCreation> creation;
     if (definition.creation) {
-      OCTAVO_TRY(creation, TargetCreation::parse(call.services, definition.target, *definition.creation));
+      OCTAVO_TRY(creation, TargetCreation::parse(call.services, TargetCreation::of_projection, definition.target,
+                                                 *definition.creation));
     }
     Databases joined;
     for (const auto& join : definition.joins) {

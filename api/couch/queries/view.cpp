@@ -271,7 +271,7 @@ Expected<Reply> view_information(const Call& call) {
     activity = indexes.activity(*group);
     checkpoint = group->checkpoint();
     const auto newest = call.database->committed_sequence();
-    pending = newest > checkpoint ? newest - checkpoint : 0;
+    pending = newest - std::min(newest, std::max(checkpoint, call.database->sequence_base()));
   }
   Reply reply;
   std::string& out = reply.body;

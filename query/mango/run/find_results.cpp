@@ -91,7 +91,7 @@ std::optional<std::string> FindExecution::next_bookmark() const {
   if (walks_.takes_turns() && limit_left_ > 0) {
     bookmark->spent = static_cast<std::uint64_t>(std::ceil(walks_.spent(statistics_) * 100));
   }
-  return bookmark->encode();
+  return bookmark->encode(database_->token_origin());
 }
 
 std::optional<std::uint64_t> FindExecution::count() const {

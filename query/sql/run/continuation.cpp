@@ -33,7 +33,7 @@ void Continuation::set_key(std::string whole, std::size_t bytes_max) {
   key.resize(beginning_bytes);
 }
 
-std::string Continuation::encode() const {
+std::string Continuation::encode(std::string_view origin) const {
   OCTAVO_ASSERT(positions.size() <= sql_joins_max + 1);
   OCTAVO_ASSERT(digest.empty() || digest.size() == digest_bytes);
   OCTAVO_ASSERT(partition_id_plus_one == 0 || has_whole_key());  // no version has both
@@ -75,11 +75,11 @@ std::string Continuation::encode() const {
       writer.sized_bytes(one.index);
     }
   }
-  return seal_token(std::move(bytes));
+  return seal_token(std::move(bytes), origin);
 }
 
-std::optional<Continuation> Continuation::decode(std::string_view text) {
-  const auto bytes = open_token(text);
+std::optional<Continuation> Continuation::decode(std::string_view text, std::string_view origin) {
+  const auto bytes = open_token(text, origin);
   if (!bytes) return std::nullopt;
   ByteReader reader(*bytes);
   const std::uint8_t version = reader.u8();

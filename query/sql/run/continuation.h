@@ -65,9 +65,9 @@ struct Continuation {
   /// that is read, if they are read one after the other.
   std::vector<Bookmark::Left> left_plans;
 
-  std::string encode() const;
+  std::string encode(std::string_view origin = {}) const;
   /// nullopt for any text that encode() did not make.
-  static std::optional<Continuation> decode(std::string_view text);
+  static std::optional<Continuation> decode(std::string_view text, std::string_view origin = {});
 
   /// Limit of a key, which is 6 KB of text: continuations travel in headers, and clients accept headers of 8 KB or
   /// more.

@@ -86,13 +86,15 @@ void pin_to(const std::optional<Continuation>& continuation, PlannerScope& scope
 }
 
 Expected<std::shared_ptr<PreparedSql>> begin_preparation(SqlQuery::Ptr query, SqlScope scope, const RowShape& shape,
-                                                         const std::optional<std::string>& continuation) {
+                                                         const std::optional<std::string>& continuation,
+                                                         std::string_view token_origin = {}) {
   auto prepared = std::make_shared<PreparedSql>();
   prepared->query = std::move(query);
   prepared->scope = std::move(scope);
   prepared->shape = &shape;
+  prepared->token_origin = token_origin;
   if (continuation) {
-    prepared->continuation = Continuation::decode(*continuation);
+    prepared->continuation = Continuation::decode(*continuation, prepared->token_origin);
     if (!prepared->continuation) return invalid_continuation(std::string(foreign_continuation_reason));
     if (prepared->continuation->fingerprint != prepared->query->fingerprint()) {
       return invalid_continuation("The continuation belongs to another query.");
@@ -132,7 +134,8 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
     return fail(ErrorCode::bad_request, "database is not partitioned");
   }
   PlanningTask task;
-  OCTAVO_TRY(task.prepared, begin_preparation(std::move(query), std::move(scope), shape, continuation));
+  OCTAVO_TRY(task.prepared,
+             begin_preparation(std::move(query), std::move(scope), shape, continuation, database.token_origin()));
   PreparedSql& prepared = *task.prepared;
   task.ready = !prepared.query->program().reads_items;
   if (task.ready) return task;

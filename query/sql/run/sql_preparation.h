@@ -28,6 +28,7 @@ struct PreparedSql : CachedQuery {
   SqlQuery::Ptr query;
   SqlScope scope;
   const RowShape* shape = nullptr;
+  std::string token_origin = {};  ///< Database::token_origin
   /// One plan, or several (walk/plan_turns.h): a walk in the order of ORDER BY, and the surest plan, which sorts and
   /// replaces the walk once that has cost its budget; or without an order plans that take turns.
   std::vector<Plan> plans = std::vector<Plan>(1);

@@ -247,7 +247,7 @@ std::optional<std::string> SqlExecution::Implementation::continuation() const {
       return gone ? gone->to_text() : std::string();
     });
   }
-  return continuation.encode();
+  return continuation.encode(prepared_->token_origin);
 }
 
 }  // namespace octavo::query::sql

@@ -1,4 +1,5 @@
-// How fast a database is copied under another key, beside a projection with all fields.
+// How fast a database is copied under another key, beside a projection with all fields, and how long writes wait when the
+// copy takes its place.
 //   node tests/bench/copies/copies.mjs [documents]
 // OCTAVO_BINARY: the server, default build/octavo.
 import path from 'node:path';
@@ -51,6 +52,34 @@ try {
     await ask('post', `/${source}/_copy/${id}/_finish`, {});
     console.log(`  finished in ${(performance.now() - finishing).toFixed(0)} ms`);
   }
+
+  // Eight clients write documents while the target takes the place of the source. Both accept the ids.
+  const { id } = await ask('post', `/${source}/_copy`, { target: `${source}-next`, create: { q: 4 } });
+  const times = [];
+  let running = true;
+  const write = async (writer) => {
+    for (let n = 0; running; ++n) {
+      const asked = performance.now();
+      await ask('put', `/${source}/w${writer}:${n}`, post(n));
+      times.push(performance.now() - asked);
+    }
+  };
+  const writers = Array.from({ length: 8 }, (_, writer) => write(writer));
+  let status;
+  do {
+    await sleep(100);
+    status = await ask('get', `/${source}/_copy/${id}`);
+    if (status.state === 'failed') throw new Error(status.reason);
+  } while (status.state !== 'following');
+  await sleep(2_000);
+  const steady = times.splice(0).sort((one, other) => one - other);
+  const done = await ask('post', `/${source}/_copy/${id}/_cut_over`, {});
+  await sleep(500);
+  running = false;
+  await Promise.all(writers);
+  const quantile = (sorted, q) => sorted[Math.floor(sorted.length * q)].toFixed(1);
+  console.log(`change-over: writes waited ${done.pause_ms.toFixed(1)} ms; slowest write ${Math.max(...times).toFixed(1)} ms, ` +
+    `beside the copy p50 ${quantile(steady, 0.5)} ms, p99 ${quantile(steady, 0.99)} ms, slowest ${steady.at(-1).toFixed(1)} ms`);
 } finally {
   await server.stop();
 }

@@ -53,6 +53,48 @@ TEST_CASE("databases take each other's names in one step, with what is kept by n
   CHECK_FALSE(*engine.catalog().fact("area", "gone"));
 }
 
+TEST_CASE("a successor takes the name with positions above all that clients know") {
+  EngineFixture fixture;
+  auto& engine = fixture.engine();
+  const auto shop = fixture.create("shop", {.q = 3});
+  EngineFixture::put(*shop, "a", "{}");
+  REQUIRE(shop->set_security("{}"));
+  const auto plain = fixture.create("plain");
+  CHECK(engine.hand_over_name(*shop, "former", *plain, {}).error().code == ErrorCode::conflict);
+  const auto next = fixture.create("next", {.q = 2, .origin = DatabaseOrigin::after(*shop)});
+  EngineFixture::put(*next, "b", "{}");
+  CHECK(next->watermark() == next->sequence_base() + 1);
+  CHECK(next->changes_after(0) == 1);
+  CHECK(next->partition_ids().front() >= shop->partition_map().partition_id_end());
+
+  REQUIRE(engine.hand_over_name(*shop, "former", *next, {}));
+  CHECK(engine.find_database("shop") == next);
+  CHECK(engine.find_database("next") == next);
+  CHECK(engine.find_database("former") == shop);
+  CHECK(security_of(engine, "shop") == "{}");
+  const auto third = fixture.create("third", {.q = 1, .origin = DatabaseOrigin::after(*next)});
+  REQUIRE(engine.hand_over_name(*next, "former2", *third, {}));
+  CHECK(third->created_q() == 1);
+}
+
+TEST_CASE("requests that write wait until a gate opens, and are counted while they are inside") {
+  Gate gate;
+  auto pass = gate.enter();
+  REQUIRE(pass);
+  gate.close();
+  CHECK_FALSE(gate.enter());
+  CHECK_FALSE(gate.is_empty());
+  auto moved = std::move(*pass);
+  pass.reset();
+  CHECK_FALSE(gate.is_empty());
+  {
+    const auto ended = std::move(moved);
+  }
+  CHECK(gate.is_empty());
+  gate.open();
+  CHECK(gate.enter());
+}
+
 TEST_CASE("a name that is taken is not given, and nothing of the request takes place") {
   EngineFixture fixture;
   auto& engine = fixture.engine();
@@ -135,6 +177,46 @@ TEST_CASE("a rename that meets a failing disk leaves the database under one name
       engine.reset();
       engine = Engine::open(settings, {}, &faults).value();
     }
+  }
+  CHECK(from > 2);
+  CHECK(from < faults_max);
+}
+
+TEST_CASE("a change-over that meets a failing disk gives the name to one database, the same after a restart") {
+  const bool took_place = GENERATE(false, true);
+  const int code = took_place ? EIO : GENERATE(EIO, ENOSPC);
+  std::size_t from = 1;
+  for (bool failed = true; failed && from < faults_max; ++from) {
+    octavo::tests::TemporaryFolder folder;
+    FaultPlan faults;
+    config::Settings settings;
+    settings.data_dir = folder.path() / "data";
+    settings.durability = config::Durability::ephemeral;
+    auto engine = Engine::open(settings, {}, &faults).value();
+    std::string tag;
+    {
+      const auto shop = engine->create_database("shop", {}).value();
+      const auto next = engine->create_database("next", {.origin = DatabaseOrigin::after(*shop)}).value();
+      REQUIRE(shop->set_security("{}"));
+      faults.plan({.code = code, .from = from, .took_place = took_place, .folder_part = "data/catalog"});
+      const bool is_done = engine->hand_over_name(*shop, "former", *next, {{"area", "name", "value"}}).has_value();
+      failed = faults.fired() > 0;
+      faults.heal();
+      tag = engine->find_database("shop")->instance_tag();
+      INFO("fault " << from << ", code " << code);
+      CHECK(tag == (is_done ? next : shop)->instance_tag());
+      CHECK((is_done ? next : shop)->name() == "shop");
+      CHECK((is_done ? shop : next)->name() == (is_done ? "former" : "next"));
+      REQUIRE(shop->set_revs_limit(7));
+      REQUIRE(next->set_revs_limit(7));
+    }
+    engine.reset();
+    engine = Engine::open(settings, {}, &faults).value();
+    CHECK(engine->find_database("shop")->instance_tag() == tag);
+    CHECK(security_of(*engine, "shop") == "{}");
+    const bool is_handed_over = engine->find_database("former") != nullptr;
+    CHECK(engine->catalog().fact("area", "name")->has_value() == is_handed_over);
+    CHECK(name_of(*engine, "next") == (is_handed_over ? "shop" : "next"));
   }
   CHECK(from > 2);
   CHECK(from < faults_max);

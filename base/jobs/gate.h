@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace octavo {
+
+/// Lets work pass until it is closed, and knows whether any is still inside. Thread-safe; nothing blocks.
+class Gate {
+ public:
+  /// Work that is inside. A value that can be moved; it may outlive the gate.
+  class Pass {
+   public:
+    explicit Pass(std::shared_ptr<std::atomic<std::int64_t>> inside) : inside_(std::move(inside)) {}
+    ~Pass() { leave(); }
+    Pass(Pass&& other) noexcept = default;
+    Pass& operator=(Pass&& other) noexcept {
+      if (this == &other) return *this;
+      leave();
+      inside_ = std::move(other.inside_);
+      return *this;
+    }
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+
+   private:
+    void leave() {
+      if (inside_) inside_->fetch_sub(1, std::memory_order_seq_cst);
+      inside_.reset();
+    }
+
+    std::shared_ptr<std::atomic<std::int64_t>> inside_;
+  };
+
+  /// nullopt: it is closed.
+  std::optional<Pass> enter() {
+    // In this order: a caller that closes the gate and then finds it empty knows that all that come later see it
+    // closed.
+    inside_->fetch_add(1, std::memory_order_seq_cst);
+    Pass pass(inside_);
+    if (closed_.load(std::memory_order_seq_cst)) return std::nullopt;
+    return pass;
+  }
+  void close() { closed_.store(true, std::memory_order_seq_cst); }
+  void open() { closed_.store(false, std::memory_order_seq_cst); }
+  /// Meaningful while it is closed: then it stays empty.
+  bool is_empty() const { return inside_->load(std::memory_order_seq_cst) == 0; }
+
+ private:
+  const std::shared_ptr<std::atomic<std::int64_t>> inside_ = std::make_shared<std::atomic<std::int64_t>>(0);
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace octavo
