@@ -60,6 +60,11 @@ void Database::renamed(const std::string& name) {
   definition_.store(std::make_shared<const DatabaseDefinition>(record_.definition), std::memory_order_release);
 }
 
+void Database::replaced() {
+  times_replaced_.fetch_add(1, std::memory_order_acq_rel);
+  changes_.notify_all();
+}
+
 std::shared_ptr<PhysicalPartition> Database::make_partition(const storage::PartitionMapEntry& range) const {
   const config::Settings& settings = engine_.settings();
   PhysicalPartition::Options options;
@@ -237,10 +242,11 @@ Expected<FeedPosition> Database::parse_sequence(std::string_view text) const {
 
 Task<bool> Database::wait_for_change(storage::Sequence after, std::chrono::steady_clock::time_point deadline) {
   const auto keep_alive = shared_from_this();
+  const std::uint32_t replaced_before = times_replaced();
   while (true) {
     const std::uint64_t epoch = changes_.epoch();
     if (watermark() > after) co_return true;
-    if (deleted()) co_return false;
+    if (deleted() || times_replaced() != replaced_before) co_return false;
     const bool notified = co_await changes_.wait(epoch, deadline);
     if (!notified) co_return watermark() > after;
   }

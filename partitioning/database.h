@@ -167,6 +167,9 @@ class Database : public std::enable_shared_from_this<Database> {
 
   /// Requests that write pass it, so that none is under way when the name changes hands.
   Gate& gate() { return gate_; }
+  /// How many times that happened since the database was opened. Those who wait for changes are woken then: what they
+  /// wait for comes to the other database.
+  std::uint32_t times_replaced() const { return times_replaced_.load(std::memory_order_acquire); }
 
   // Throughput
 
@@ -235,8 +238,8 @@ class Database : public std::enable_shared_from_this<Database> {
   /// 0, without a floor: the reader may have seen what was deleted since. Error bad_request otherwise.
   Expected<FeedPosition> parse_sequence(std::string_view text) const;
 
-  /// Waits until the watermark exceeds `after`, the deadline passes, or the database is deleted; true if it grew. A
-  /// waiter costs only memory.
+  /// Waits until the watermark exceeds `after`, the deadline passes, or the database is deleted, or another one takes
+  /// over its name; true if it grew. A waiter costs only memory.
   Task<bool> wait_for_change(storage::Sequence after, std::chrono::steady_clock::time_point deadline);
 
   // For the layers above
@@ -271,6 +274,8 @@ class Database : public std::enable_shared_from_this<Database> {
   /// The name is in the catalog.
   void renamed(const std::string& name);
   void set_name(std::string_view name);
+  /// Another database has its name.
+  void replaced();
 
   // Physical partitions, also of a split or a merge
 
@@ -307,6 +312,7 @@ class Database : public std::enable_shared_from_this<Database> {
   std::atomic<std::chrono::steady_clock::time_point> client_without_merges_{
       std::chrono::steady_clock::time_point::min()};
   Gate gate_;
+  std::atomic<std::uint32_t> times_replaced_{0};
   bool registered_ = false;  ///< used by the engine: the name is busy while the database closes
   std::atomic<std::uint32_t> revs_limit_;
   mutable std::mutex facts_mutex_;  ///< guards security_, maps_, names_ and changes of record_

@@ -140,9 +140,9 @@ class Engine {
   /// io_failure one of the two names counts.
   Expected<void> rename_database(Database& database, const std::string& name, bool keep_alias);
   /// `successor` gets the name of `database`, whose gate is closed and which no request writes to, and its security
-  /// object; `database` gets `former_name`. The name that the successor had leads to it as an alias. `facts` change in
-  /// the same transaction. Errors: those of rename_database; conflict: positions of `successor` could be taken for
-  /// those of `database`.
+  /// object; `database` gets `former_name`. The name that the successor had leads to it as an alias, unless the two
+  /// swap their names. `facts` change in the same transaction. Errors: those of rename_database; conflict: positions of
+  /// `successor` could be taken for those of `database`.
   Expected<void> hand_over_name(Database& database, const std::string& former_name, Database& successor,
                                 std::vector<storage::FactChange> facts);
   /// From now on `alias` leads to the database, too. Errors: those of rename_database.

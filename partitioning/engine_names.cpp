@@ -110,7 +110,8 @@ Expected<void> Engine::hand_over_name(Database& database, const std::string& for
   const storage::Renaming renamings[] = {{database.record_, former_name}, {successor.record_, name}};
   const auto security = database.security();
   facts.push_back(storage::Catalog::security(name, security ? std::optional(*security) : std::nullopt));
-  facts.push_back(storage::Catalog::alias(successor_name, successor.instance_tag()));
+  const bool keeps_alias = former_name != successor_name;
+  if (keeps_alias) facts.push_back(storage::Catalog::alias(successor_name, successor.instance_tag()));
   const auto written = catalog_->rename(renamings, facts);
   if (!written) {
     // A failed disk may have stored it. Until it is known which name counts, no write may go to either.
@@ -128,7 +129,8 @@ Expected<void> Engine::hand_over_name(Database& database, const std::string& for
   successor.security_.store(security, std::memory_order_release);
   const DatabaseRegistry::Renamed renamed[] = {{name, former_name}, {successor_name, name}};
   registry_.rename(renamed);
-  registry_.add_alias(successor_name, name);
+  if (keeps_alias) registry_.add_alias(successor_name, name);
+  database.replaced();
   until_memory_suffices([&] {
     updates_.record(successor_name, DatabaseUpdates::Kind::deleted);
     updates_.record(former_name, DatabaseUpdates::Kind::created);

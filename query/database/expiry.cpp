@@ -166,6 +166,7 @@ void Expiration::delete_documents(std::size_t partition_id,
     storage::DocumentWrite deletion;
     deletion.id = std::move(document.id);
     deletion.deleted = true;
+    deletion.is_expiry = true;
     deletion.parent = document.revision;  // a document that was written again meanwhile stays
     deletion.body = "{}";
     deletions.push_back(std::move(deletion));

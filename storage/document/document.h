@@ -98,6 +98,8 @@ struct DocumentWrite {
   /// number of times: what is there already does not change. A deletion leaves documents alone that are not rows of
   /// this projection. Error conflict: the id has a document of a client, or a row of another projection.
   std::uint32_t owner = 0;
+  /// A deletion because the document's time to live is over: it does not matter who writes the document.
+  bool is_expiry = false;
 };
 
 /// DocumentWrite::owner of a copy of another database (query/copy): it changes all documents, and belongs to none.

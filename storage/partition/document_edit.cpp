@@ -48,7 +48,8 @@ Expected<Expected<std::optional<Revision>>> DocumentWriter::resolve_parent(const
 }
 
 Refusal DocumentWriter::check_owner(const DocumentWrite& write, const Before& before) const {
-  if (write.owner == copy_owner || (environment_.owners == nullptr && write.owner == 0)) return std::nullopt;
+  if (write.owner == copy_owner || write.is_expiry) return std::nullopt;
+  if (environment_.owners == nullptr && write.owner == 0) return std::nullopt;
   const auto* const owner = before.live && before.document.owner != 0 && environment_.owners != nullptr
                                 ? environment_.owners->find(before.document.owner)
                                 : nullptr;

@@ -33,7 +33,8 @@ constexpr std::chrono::seconds settle_patience{1};
 
 class FollowedChanges final : public FollowedFeed {
  public:
-  explicit FollowedChanges(ChangesFeed feed) : feed_(std::move(feed)) {}
+  explicit FollowedChanges(ChangesFeed feed)
+      : feed_(std::move(feed)), replaced_before_(feed_.database().times_replaced()) {}
 
   Task<Expected<Step>> advance(std::string& out, bool on_worker) override {
     constexpr std::size_t documents_tested = 32;
@@ -46,13 +47,16 @@ class FollowedChanges final : public FollowedFeed {
     co_return to_step(co_await engine.workers().run_patiently(std::move(work)));
   }
   Task<bool> wait(steady_clock::time_point deadline) override {
+    if (gone()) co_return false;
     if (!feed_.settles()) co_return co_await feed_.database().wait_for_change(feed_.position(), deadline);
     const auto soon = std::min(deadline, steady_clock::now() + settle_patience);
     const bool grew = co_await feed_.database().wait_for_change(feed_.position(), soon);
     if (!grew) feed_.end_settling();
     co_return !gone();
   }
-  bool gone() const override { return feed_.database().deleted(); }
+  bool gone() const override {
+    return feed_.database().deleted() || feed_.database().times_replaced() != replaced_before_;
+  }
   void heartbeat(std::string& out) const override { feed_.heartbeat(out); }
   Expected<void> finish(std::string& out) override { return feed_.finish(out); }
 
@@ -71,6 +75,7 @@ class FollowedChanges final : public FollowedFeed {
   }
 
   ChangesFeed feed_;
+  const std::uint32_t replaced_before_;  ///< later: a client that asks again gets the new database
 };
 
 // A filter that reads the body checks it itself. For the other feeds, too, a body that makes no sense is an error.

@@ -40,7 +40,8 @@ class VersionFeed final : public FollowedFeed {
       : database_(std::move(database)),
         query_(std::move(query)),
         scan_(*database_, std::move(range)),
-        acknowledged_(database_->committed_sequence()) {}
+        acknowledged_(database_->committed_sequence()),
+        replaced_before_(database_->times_replaced()) {}
 
   Task<Expected<Step>> advance(std::string& out, bool on_worker) override {
     if (!on_worker) co_return advance(out, ScanBudget::inline_slice());
@@ -50,7 +51,7 @@ class VersionFeed final : public FollowedFeed {
   Task<bool> wait(steady_clock::time_point deadline) override {
     return database_->wait_for_change(scan_.position(), deadline);
   }
-  bool gone() const override { return database_->deleted(); }
+  bool gone() const override { return database_->deleted() || database_->times_replaced() != replaced_before_; }
   void heartbeat(std::string& out) const override {
     out += query_.mode == FeedMode::eventsource ? "event: heartbeat\ndata: \n\n" : "\n";
   }
@@ -133,6 +134,7 @@ class VersionFeed final : public FollowedFeed {
   ChangesQuery query_;
   VersionScan scan_;
   Sequence acknowledged_;
+  const std::uint32_t replaced_before_;
   std::uint64_t emitted_ = 0;
   bool begun_ = false;
 };

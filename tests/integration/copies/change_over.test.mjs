@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { cosmosClient, cosmosRequest, errorOf } from '../cosmos.mjs';
 import { erase, pathOf, save } from '../edits.mjs';
-import { eventually, expectError, expectStatus, Server } from '../harness.mjs';
+import { eventually, expectError, expectStatus, patience, Server, sleep } from '../harness.mjs';
 import { reshard } from '../reshard.mjs';
 import { assertSameContent, beginCopy, contentOf, copied, copiedContent, copyOf } from './copy_support.mjs';
 
@@ -77,6 +77,15 @@ describe('a change-over', () => {
     expectStatus(await server.get(`/${db}/u1:1`), 200);
   });
 
+  test('documents of what has been replaced expire as before', async () => {
+    const db = await server.database('ttl=2');
+    await save(server, db, 'o1', order(1));
+    const { id } = await begin(db);
+    await copied(server, db, id);
+    const { former_name: former } = await cutOver(server, db, id);
+    await eventually(async () => expectStatus(await server.get(`/${former}`), 200).doc_del_count === 1, 15_000);
+  });
+
   test('no write is lost, and none arrives at the wrong database', async () => {
     const db = await server.database('q=2');
     await server.fill(db, Array.from({ length: 3000 }, (_, n) => order(n)));
@@ -99,7 +108,7 @@ describe('a change-over', () => {
     const writers = [0, 1, 2, 3, 4, 5].map(write);
     await eventually(async () => (await copyOf(server, db, id)).state === 'following');
     const { pause_ms: pause, former_name: former } = await cutOver(server, db, id);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await sleep(200);
     stopped = true;
     await Promise.all(writers);
     const content = await contentOf(server, db);
@@ -136,6 +145,24 @@ describe('a change-over', () => {
     const { id: copy } = expectStatus(await server.post(`/${db}/_copy`, { target: again }), 202);
     const { behind } = await copyOf(server, db, copy);
     assert.ok(behind <= 50, String(behind));
+  });
+
+  test('feeds that wait end, so that their readers ask the new database', async () => {
+    const db = await server.database();
+    await save(server, db, 'o1', order(1));
+    const { id } = await begin(db);
+    await copied(server, db, id);
+    const continuous = await server.feed(`/${db}/_changes?feed=continuous&since=now&heartbeat=60000`);
+    const longpoll = server.get(`/${db}/_changes?feed=longpoll&since=now&timeout=25000`);
+    await sleep(100);
+    const asked = Date.now();
+    await cutOver(server, db, id);
+    const lines = (await continuous.untilEnd()).trim().split('\n');
+    const { last_seq: since } = JSON.parse(lines.at(-1));
+    assert.deepEqual(expectStatus(await longpoll, 200).results, []);
+    assert.ok(Date.now() - asked < 15_000 * patience);
+    const { results } = expectStatus(await server.get(`/${db}/_changes?since=${encodeURIComponent(since)}`), 200);
+    assert.deepEqual(results.map((row) => row.id), ['u1:1']);
   });
 
   test('may follow another one', async () => {
@@ -292,7 +319,7 @@ describe('a change-over of a container', () => {
     const writers = [0, 1, 2, 3].map(write);
     await eventually(async () => (await copyOf(server, 'shop/busy', id)).state === 'following');
     await cutOver(server, 'shop/busy', id);
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await sleep(200);
     stopped = true;
     await Promise.all(writers);
     const fresh = cosmosClient(server).database('shop').container('busy');

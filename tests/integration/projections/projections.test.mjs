@@ -39,6 +39,20 @@ describe('what rows there are', () => {
     assert.deepEqual([...rows], [['ann:p1', { type: 'post', user: 'ann', text: 'changed' }]]);
   });
 
+  test('rows expire by the time to live of the target, and return when they change', async (t) => {
+    const server = await Server.startFor(t);
+    const source = await server.database();
+    const target = await server.database('partitioned=true&ttl=1');
+    await createProjection(server, source, 'by_user', byUser(target));
+    await save(server, source, 'p1', { type: 'post', user: 'ann', text: 'one' });
+    await current(server, source, 'by_user');
+    // The deletion is stored: views and other followers learn of it, and the space comes back.
+    await soon(async () => assert.equal(expectStatus(await server.get(`/${target}`), 200).doc_del_count, 1), 15_000);
+    await save(server, source, 'p1', { type: 'post', user: 'ann', text: 'two' });
+    await current(server, source, 'by_user');
+    assert.equal(expectStatus(await server.get(`/${target}/ann:p1`), 200).text, 'two');
+  });
+
   test('a row moves with its key, and leaves when the document no longer qualifies', async (t) => {
     const server = await Server.startFor(t);
     const { source, target } = await blog(server);

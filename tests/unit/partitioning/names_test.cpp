@@ -75,6 +75,11 @@ TEST_CASE("a successor takes the name with positions above all that clients know
   const auto third = fixture.create("third", {.q = 1, .origin = DatabaseOrigin::after(*next)});
   REQUIRE(engine.hand_over_name(*next, "former2", *third, {}));
   CHECK(third->created_q() == 1);
+  // The two may swap their names.
+  const auto fourth = fixture.create("fourth", {.origin = DatabaseOrigin::after(*third)});
+  REQUIRE(engine.hand_over_name(*third, "fourth", *fourth, {}));
+  CHECK(engine.find_database("fourth") == third);
+  CHECK(engine.find_database("shop") == fourth);
 }
 
 TEST_CASE("requests that write wait until a gate opens, and are counted while they are inside") {
