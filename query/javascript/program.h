@@ -18,9 +18,10 @@ class Program {
  public:
   /// The API that the world offers in addition to the language itself.
   enum class Kind : std::uint8_t {
-    design,  ///< CouchDB's helpers: emit, index, log, sum, require, …
-    script,  ///< Azure Cosmos DB's server-side API: see script.h
-    plain,   ///< nothing
+    design,     ///< CouchDB's helpers: emit, index, log, sum, require, …
+    script,     ///< Azure Cosmos DB's server-side API: see script.h
+    plain,      ///< nothing
+    transform,  ///< nothing, and what changes by itself throws: see transform.h
   };
   struct Function {
     std::string name;    ///< for messages and logs: `_design/shop view by_price map`

@@ -10,6 +10,7 @@
 #include "base/unix_time.h"
 #include "partitioning/engine.h"
 #include "partitioning/scan.h"
+#include "query/javascript/interruption.h"
 #include "query/project/internal/projection_inputs.h"
 #include "query/project/projection_target.h"
 #include "query/project/target_writer.h"
@@ -27,6 +28,14 @@ constexpr storage::Sequence unstored_changes_max = 50'000;
 constexpr std::size_t rows_per_step = 200;
 constexpr std::size_t error_bytes_max = 500;
 
+javascript::ProgramPtr transform_of(const partitioning::Database& source, const ProjectionRecord& record) {
+  const std::string& function = record.definition.transform;
+  if (function.empty()) return nullptr;
+  std::vector<javascript::Program::Function> functions{{"projection " + record.name + " transform", function}};
+  return std::make_shared<const javascript::Program>(source.instance_tag(), std::move(functions), std::string(),
+                                                     javascript::Program::Kind::transform);
+}
+
 std::unexpected<Error> stopped() {
   return fail(ErrorCode::overloaded, "The projection is being stopped.");
 }
@@ -43,6 +52,7 @@ Projection::Projection(partitioning::Database& source, ProjectionRecord record, 
                                    .faults = source.engine().faults(),
                                    .newest = record_.definition.newest ? record_.definition.newest->count : 0,
                                    .joins = record_.definition.joins.size()})),
+      transform_(transform_of(source, record_)),
       joins_(record_.definition.joins.size()) {}
 
 Projection::~Projection() = default;
@@ -170,14 +180,8 @@ Expected<std::size_t> Projection::apply(const FeedChanges& changes) {
   for (const FeedDocument& document : changes.documents) {
     if (!batch.changes.empty() && (bytes > outbox_bytes_max || Clock::now() >= until)) break;
     SourceChange change{document.id, {}};
-    auto result = reader->evaluate(document);
-    if (!result) {
-      note_error(document.id, result.error().reason);
-      return std::unexpected(std::move(result).error());
-    }
-    change.result = *std::move(result);
-    if (change.result.skip == ProjectedDocument::Skip::error) note_error(document.id, change.result.reason);
-    bytes += document.id.size() + (change.result.row ? change.result.row->body.size() : 0);
+    OCTAVO_TRY(change.result, reader->evaluate(document));
+    bytes += document.id.size() + change.result.bytes();
     batch.changes.push_back(std::move(change));
   }
   const std::size_t count = batch.changes.size();
@@ -241,6 +245,7 @@ Expected<bool> Projection::remove_purged(const GoneDocuments& gone, std::size_t 
 
 Expected<void> Projection::retry_refused() {
   if (state_->numbers().occupied == 0) return {};
+  const javascript::StoppableCalls calls(*options_.stopping);
   const std::lock_guard working(work_mutex_);
   OCTAVO_TRY(const auto target, open_target());
   OCTAVO_TRY_VOID(deliver(*target));
@@ -334,6 +339,7 @@ void Projection::show() {
 }
 
 Expected<void> Projection::replace_rows(ProjectionState& former) {
+  const javascript::StoppableCalls calls(*options_.stopping);
   while (!options_.stopping->load()) {
     const std::lock_guard working(work_mutex_);
     OCTAVO_TRY(const auto target, open_target());

@@ -150,6 +150,7 @@ class Projection final : public FeedConsumer {
   const ProjectionRecord record_;
   const Options options_;
   const std::shared_ptr<ProjectionState> state_;
+  const javascript::ProgramPtr transform_;  ///< null: the definition has none
   std::shared_ptr<const RowProgram> program_;
   std::vector<std::unique_ptr<JoinConsumer>> joins_;  ///< null: not opened
 

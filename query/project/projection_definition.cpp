@@ -78,7 +78,10 @@ Expected<void> read_named(const json::object& object, ProjectionDefinition& defi
 
 Expected<void> read_fields(const json::object& object, ProjectionDefinition& definition) {
   const auto* const fields = object.if_contains("fields");
-  if (!fields) return fail(ErrorCode::bad_request, "`fields` is missing: it says what a row has.", "projection_syntax");
+  if (!fields) {
+    return fail(ErrorCode::bad_request,
+                "`fields` is missing: it says what a row has. Or name a function by `transform`.", "projection_syntax");
+  }
   if (const auto* list = fields->if_array()) {
     OCTAVO_TRY_VOID(read_listed(*list, definition));
   } else if (const auto* named = fields->if_object()) {
@@ -103,6 +106,18 @@ Expected<void> read_fields(const json::object& object, ProjectionDefinition& def
                   fmt::format("A row cannot have a field named '{}'.", field.name.substr(0, 64)), "projection_syntax");
     }
   }
+  return {};
+}
+
+Expected<void> read_transform(const json::value& transform, ProjectionDefinition& definition) {
+  if (!transform.is_string() || transform.get_string().empty()) {
+    return invalid("transform", "a string with a JavaScript function of the document, such as \"(doc) => [{…}, {…}]\"");
+  }
+  if (transform.get_string().size() > transform_bytes_max) {
+    return fail(ErrorCode::bad_request, fmt::format("`transform` has more than {} bytes.", transform_bytes_max),
+                "limit");
+  }
+  definition.transform = transform.get_string();
   return {};
 }
 
@@ -229,14 +244,19 @@ Expected<ProjectionDefinition> ProjectionDefinition::parse(const json::object& o
   definition.json = object;
   OCTAVO_TRY_VOID(check_names(object, "the projection",
                               {"where", "selector", "include_derived", "target", "key", "id", "joins", "fan_out_max",
-                               "fields", "newest", "on_error"}));
+                               "fields", "transform", "newest", "on_error"}));
   OCTAVO_TRY_VOID(read_filter(object, definition));
   OCTAVO_TRY(definition.include_derived, flag(object, "include_derived"));
   OCTAVO_TRY_VOID(read_target(object, definition));
   OCTAVO_TRY(definition.key, read_template(object, "key"));
   OCTAVO_TRY(definition.id, read_template(object, "id"));
   OCTAVO_TRY_VOID(read_joins(object, definition));
-  OCTAVO_TRY_VOID(read_fields(object, definition));
+  if (const auto* const transform = object.if_contains("transform")) {
+    if (object.contains("fields")) return invalid("transform", "absent if there are `fields`: either makes the rows");
+    OCTAVO_TRY_VOID(read_transform(*transform, definition));
+  } else {
+    OCTAVO_TRY_VOID(read_fields(object, definition));
+  }
   OCTAVO_TRY_VOID(read_newest(object, definition));
   if (object.contains("on_error")) {
     const std::string on_error = text_member(object, "on_error");

@@ -16,6 +16,8 @@ namespace octavo::query::project {
 
 inline constexpr std::uint32_t newest_max = 10'000;
 inline constexpr std::size_t projected_fields_max = 100;
+inline constexpr std::size_t transform_bytes_max = 64ULL << 10;
+inline constexpr std::size_t transformed_rows_max = 100;  // of a document: javascript/internal/transform_prelude.js
 inline constexpr std::size_t joins_max = 8;
 inline constexpr std::uint64_t fan_out_limit = 100'000'000;
 inline constexpr std::size_t projection_name_bytes_max = 128;
@@ -56,7 +58,9 @@ struct ProjectionDefinition {
   };
   std::vector<Join> joins;
   std::uint64_t fan_out_max = 1'000'000;  ///< rows that a change of one joined document may alter
-  bool keeps_all = false;                 ///< rows have all fields of the document, beside those below
+  /// A JavaScript function that makes the rows. Empty: they have the fields below.
+  std::string transform;
+  bool keeps_all = false;  ///< rows have all fields of the document, beside those below
   std::vector<Field> fields;
   struct Newest {
     FieldPath by;  ///< in the row

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/jobs/background_jobs.h"
 #include "partitioning/engine.h"
 
 namespace octavo::query::project {
@@ -60,14 +61,15 @@ Expected<std::unique_ptr<Projection::Reader>> Projection::Reader::open(Projectio
                                         .into_is_partitioned = target.partitioned(),
                                         .joined = reader->joined_,
                                         .counts = count,
-                                        .bytes_max = projection.source_.engine().settings().document_bytes_max};
+                                        .bytes_max = projection.source_.engine().settings().document_bytes_max,
+                                        .transform = projection.transform_};
   reader->evaluator_ = std::make_unique<RowEvaluator>(*projection.program_, std::move(environment));
   return reader;
 }
 
 Expected<ProjectedDocument> Projection::Reader::evaluate(const FeedDocument& document) {
   if (!document.present) return ProjectedDocument{};
-  return evaluator_->evaluate(view_of(document));
+  return evaluate(view_of(document));
 }
 
 Expected<ProjectedDocument> Projection::Reader::evaluate(std::string_view id) {
@@ -75,7 +77,17 @@ Expected<ProjectedDocument> Projection::Reader::evaluate(std::string_view id) {
   OCTAVO_TRY(const auto record, snapshot.find_stored_record(id));
   if (!record || record->deleted) return ProjectedDocument{};
   OCTAVO_TRY(const auto document, snapshot.open(*record));
-  return evaluator_->evaluate(document);
+  return evaluate(document);
+}
+
+Expected<ProjectedDocument> Projection::Reader::evaluate(const storage::DocumentView& document) {
+  auto result = evaluator_->evaluate(document);
+  if (!result && !may_pass(result.error())) {
+    projection_.note_error(document.id, result.error().reason);
+  } else if (result && result->skip == ProjectedDocument::Skip::error) {
+    projection_.note_error(document.id, result->reason);
+  }
+  return result;
 }
 
 Expected<std::optional<std::string>> Projection::Reader::counted_key(std::size_t join, const FeedDocument& document) {
@@ -109,9 +121,9 @@ Expected<bool> Projection::fan_out(partitioning::Database& target) {
     ProjectionState::Batch batch = next_batch();
     std::size_t bytes = 0;
     for (const std::string& source : step->sources) {
-      if (bytes > outbox_bytes_max) break;
-      OCTAVO_TRY(auto result, reader->evaluate(source));
-      bytes += source.size() + (result.row ? result.row->body.size() : 0);
+      if (!batch.changes.empty() && (bytes > outbox_bytes_max || std::chrono::steady_clock::now() >= until)) break;
+      OCTAVO_TRY(auto result, reader->evaluate(std::string_view(source)));
+      bytes += source.size() + result.bytes();
       batch.changes.push_back({source, std::move(result)});
     }
     step->sources.resize(batch.changes.size());

@@ -34,7 +34,7 @@ std::size_t bytes_of(const ProjectionState::Batch& batch) {
   std::size_t bytes = 0;
   for (const SourceChange& change : batch.changes) {
     bytes += 512 + 2 * change.id.size();
-    if (change.result.row) bytes += change.result.row->body.size() + 4 * change.result.row->id.size();
+    for (const ProjectedRow& row : change.result.rows) bytes += 256 + row.body.size() + 4 * row.id.size();
   }
   bytes += 1024 * (batch.members.size() + batch.fan_outs.size());
   return bytes;
@@ -90,7 +90,7 @@ Expected<bool> ProjectionState::has_effect(std::span<const SourceChange> changes
   for (const SourceChange& change : changes) {
     const auto& keys = change.result.join_keys;
     const bool is_joined = std::ranges::any_of(keys, [](const auto& key) { return key.has_value(); });
-    if (change.result.row || is_joined || change.result.skip != ProjectedDocument::Skip::none) return true;
+    if (!change.result.rows.empty() || is_joined || change.result.skip != ProjectedDocument::Skip::none) return true;
     OCTAVO_TRY(const auto known, storage::long_key::get(transaction, sources(), change.id));
     if (known) return true;
   }

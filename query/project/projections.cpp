@@ -10,6 +10,7 @@
 #include "partitioning/engine.h"
 #include "partitioning/scan.h"
 #include "query/follow/open_sources.h"
+#include "query/javascript/transform.h"
 #include "query/project/internal/projection_entry.h"
 #include "query/project/projection_catalog.h"
 #include "query/project/projection_target.h"
@@ -41,6 +42,13 @@ Expected<void> require_empty(partitioning::Database& target) {
 
 std::unexpected<Error> without_forms() {
   return fail(ErrorCode::unsupported, "The engine was opened without projections.");
+}
+
+Expected<void> check_function(const std::string& transform) {
+  auto checked = javascript::check_transform(transform);
+  if (checked || checked.error().code != ErrorCode::bad_request) return checked;
+  return fail(ErrorCode::bad_request, "The function of `transform` is not valid: " + checked.error().reason,
+              "projection_syntax");
 }
 
 std::unexpected<Error> is_there() {
@@ -96,6 +104,7 @@ Projections::Projections(partitioning::Database& database, ActiveTasks* tasks, F
       on_join_commit_(std::make_shared<const partitioning::DatabaseExtension::CommitListener>(
           [listener = join_listener_] { listener->committed(); })),
       context_{database, tasks, jobs_, progress_, nullptr},
+      function_context_{database, tasks, jobs_, progress_, &database.engine().slow_indexing()},
       jobs_(database.engine().indexers()) {
   join_listener_->owner = this;
   load_owners();
@@ -185,8 +194,9 @@ Projections::EntryPtr Projections::open(ProjectionRecord record, bool is_hidden)
   }
   entry->built->store(entry->projection->checkpoint() > 0);
   // The context is a member of this, which stops the jobs before it ends.
+  FollowContext& context = entry->record.definition.transform.empty() ? context_ : function_context_;
   entry->follower =
-      std::make_shared<ProjectionFollower>(std::shared_ptr<FollowContext>(std::shared_ptr<void>(), &context_),
+      std::make_shared<ProjectionFollower>(std::shared_ptr<FollowContext>(std::shared_ptr<void>(), &context),
                                            entry->projection, *entry->projection, entry->built);
   follow_joins(*entry);
   if (entry->unopened) {
@@ -297,6 +307,7 @@ Expected<std::vector<JoinedDatabase>> Projections::check(
     inputs.push_back({one, std::move(form)});
   }
   OCTAVO_TRY_VOID(RowProgram::compile(definition, target, inputs));
+  if (!definition.transform.empty()) OCTAVO_TRY_VOID(check_function(definition.transform));
   return inputs;
 }
 

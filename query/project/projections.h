@@ -149,6 +149,7 @@ class Projections {
 
   partitioning::ChangeNotifier progress_;
   FollowContext context_;
+  FollowContext function_context_;  ///< of projections with a transform, which may be slow
   CommitWake commit_wake_{context_, [this] { wake_all(); }};
   BackgroundJobs jobs_;  ///< last: stops before the members that its jobs use are destroyed
 };

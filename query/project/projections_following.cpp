@@ -167,6 +167,7 @@ void Projections::shut_down() {
     join_listener_->owner = nullptr;
   }
   context_.shut_down = true;
+  function_context_.shut_down = true;
   jobs_.stop();
   for (const EntryPtr& entry : all) {
     for (const auto& follower : entry->followers()) follower->end_task();

@@ -9,11 +9,13 @@
 
 #include "base/assert.h"
 #include "base/byte_codec.h"
+#include "base/jobs/background_jobs.h"
 #include "base/json_writer.h"
 #include "config/value_text.h"
 #include "partitioning/keys/partition_key.h"
 #include "query/index/raw_field.h"
 #include "query/json/split.h"
+#include "query/project/internal/transform.h"
 #include "query/sql/evaluate/value.h"
 #include "query/sql/syntax/parser.h"
 
@@ -103,7 +105,7 @@ Expected<void> check_key(const ProjectionDefinition& definition, RowTarget into)
 
 // Templates are filled from the row.
 Expected<void> check_template_fields(const ProjectionDefinition& definition) {
-  if (definition.keeps_all) return {};
+  if (definition.keeps_all || !definition.transform.empty()) return {};
   for (const auto* const used : {&definition.key, &definition.id}) {
     if (!*used) continue;
     for (const std::string& name : (*used)->fields()) {
@@ -118,7 +120,18 @@ Expected<void> check_template_fields(const ProjectionDefinition& definition) {
   return {};
 }
 
+// Others may be gone when the document is evaluated again.
+bool is_of_document(const Error& error) {
+  return error.code != ErrorCode::function_stopped && error.code != ErrorCode::corrupted && !may_pass(error);
+}
+
 }  // namespace
+
+std::size_t ProjectedDocument::bytes() const {
+  std::size_t sum = 0;
+  for (const ProjectedRow& row : rows) sum += row.body.size();
+  return sum;
+}
 
 Expected<std::shared_ptr<const RowProgram>> RowProgram::compile(ProjectionDefinition definition, RowTarget into,
                                                                 std::span<const JoinedDatabase> joined) {
@@ -139,7 +152,7 @@ Expected<std::shared_ptr<const RowProgram>> RowProgram::compile(ProjectionDefini
   OCTAVO_TRY_VOID(check_key(definition, into));
   OCTAVO_TRY_VOID(check_template_fields(definition));
   const bool has_id =
-      definition.keeps_all ||
+      definition.keeps_all || !definition.transform.empty() ||
       std::ranges::find(definition.fields, "id", &ProjectionDefinition::Field::name) != definition.fields.end();
   if (into.keeps_key_in_body && !has_id) {
     return fail(ErrorCode::bad_request, "`id` is not among the fields, and the items of a container need it.",
@@ -218,7 +231,6 @@ Expected<bool> RowEvaluator::look_up(std::size_t number, const std::string& id) 
   OCTAVO_TRY(const auto document, snapshot.open(*record));
   if (!joined.form->shape().is_row(document)) return false;
   std::string& text = joined_rows_[number];
-  text.clear();
   joined.form->shape().append_row(document, text);
   evaluation_->slots[number] = sql::Value::read(text, evaluation_->arena);
   return true;
@@ -229,6 +241,7 @@ Expected<bool> RowEvaluator::join(const storage::DocumentView& document, Project
   for (std::size_t i = 0; i < environment_.joined.size(); ++i) {
     const auto& join = program_.definition().joins[i];
     evaluation_->slots[i] = {};
+    joined_rows_[i].clear();
     auto& key = result.join_keys.emplace_back();
     OCTAVO_TRY(const bool applies, whens_[i].holds(document));
     if (applies && join.is_count) {
@@ -236,6 +249,7 @@ Expected<bool> RowEvaluator::join(const storage::DocumentView& document, Project
       if (!key) continue;
       OCTAVO_TRY(const std::uint64_t count, environment_.counts(i, *key));
       evaluation_->slots[i] = sql::Value::of(static_cast<double>(count));
+      joined_rows_[i] = std::to_string(count);
     } else if (applies) {
       const DocumentForm& form = *environment_.joined[i].form;
       key = join.id->fill_plain(document.body, document.id);
@@ -298,6 +312,17 @@ Expected<std::string> RowEvaluator::make_row(const storage::DocumentView& docume
   return row;
 }
 
+std::string RowEvaluator::joined_text() const {
+  std::string text = "{";
+  for (std::size_t i = 0; i < joined_rows_.size(); ++i) {
+    if (joined_rows_[i].empty()) continue;
+    append_json_key(text, program_.definition().joins[i].name);
+    text += joined_rows_[i];
+  }
+  text += '}';
+  return text;
+}
+
 // nullopt: the row lacks a part of its key.
 Expected<std::optional<ProjectedRow>> RowEvaluator::place(std::string row, std::string_view source_id) const {
   const auto& definition = program_.definition();
@@ -343,6 +368,29 @@ Expected<std::string> RowEvaluator::rank_of(const ProjectedRow& row) {
   return rank;
 }
 
+Expected<void> RowEvaluator::add_row(std::string row, std::string_view source_id, ProjectedDocument& result) {
+  OCTAVO_TRY(auto placed, place(std::move(row), source_id));
+  if (!placed) {
+    result.skip = ProjectedDocument::Skip::no_key;
+    return {};
+  }
+  if (program_.definition().newest) {
+    OCTAVO_TRY(placed->rank, rank_of(*placed));
+  }
+  result.rows.push_back(*std::move(placed));
+  return {};
+}
+
+Expected<void> RowEvaluator::add_rows(const storage::DocumentView& document, ProjectedDocument& result) {
+  if (!environment_.transform) {
+    OCTAVO_TRY(std::string row, make_row(document));
+    return add_row(std::move(row), document.id, result);
+  }
+  OCTAVO_TRY(auto rows, transformed_rows(environment_.transform, environment_.from.shape(), document, joined_text()));
+  for (std::string& row : rows) OCTAVO_TRY_VOID(add_row(std::move(row), document.id, result));
+  return check_distinct(result.rows);
+}
+
 Expected<ProjectedDocument> RowEvaluator::evaluate(const storage::DocumentView& document) {
   ProjectedDocument result;
   OCTAVO_TRY(const bool selected, is_selected(document));
@@ -354,23 +402,14 @@ Expected<ProjectedDocument> RowEvaluator::evaluate(const storage::DocumentView& 
   if (!holds) return result;
   OCTAVO_TRY(const bool is_complete, join(document, result));
   if (!is_complete) return result;
-  OCTAVO_TRY(std::string text, make_row(document));
-  auto row = place(std::move(text), document.id);
-  if (row && *row && program_.definition().newest) {
-    if (auto rank = rank_of(**row)) {
-      (*row)->rank = *std::move(rank);
-    } else {
-      row = std::unexpected(std::move(rank).error());
-    }
-  }
-  if (row) {
-    result.row = *std::move(row);
-    if (!result.row) result.skip = ProjectedDocument::Skip::no_key;
-    return result;
-  }
-  if (program_.definition().stops_on_error) return std::unexpected(std::move(row).error());
+  const auto added = add_rows(document, result);
+  if (added) return result;
+  const Error& error = added.error();
+  if (!is_of_document(error)) return std::unexpected(error);
+  if (program_.definition().stops_on_error) return fail(ErrorCode::bad_request, error.reason);
+  result.rows.clear();
   result.skip = ProjectedDocument::Skip::error;
-  result.reason = std::move(row).error().reason;
+  result.reason = error.reason;
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "partitioning/database.h"
+#include "query/javascript/program.h"
 #include "query/json/parsed_document.h"
 #include "query/project/document_form.h"
 #include "query/project/projection_definition.h"
@@ -66,12 +67,14 @@ struct ProjectedRow {
 /// What becomes of a source document.
 struct ProjectedDocument {
   enum class Skip : std::uint8_t { none, no_key, error };
-  std::optional<ProjectedRow> row;
-  Skip skip = Skip::none;  ///< why there is no row, unless the filter says so
-  std::string reason;      ///< with Skip::error
+  std::vector<ProjectedRow> rows;  ///< more than one by a transform only, with different ids
+  Skip skip = Skip::none;          ///< why there is no row, or one is missing, unless the filter says so
+  std::string reason;              ///< with Skip::error
   /// By join: the id of the document that was looked up, or the value that was counted; a change of that may change the
   /// row. nullopt: the document is not joined. Empty: none is.
   std::vector<std::optional<std::string>> join_keys;
+
+  std::size_t bytes() const;  ///< of all rows
 };
 
 /// Runs conditions. One thread.
@@ -98,14 +101,15 @@ class RowEvaluator {
     bool into_is_partitioned = false;
     std::span<const JoinedDatabase> joined;
     Counts counts;
-    std::size_t bytes_max = 0;  ///< of a document
+    std::size_t bytes_max = 0;         ///< of a document
+    javascript::ProgramPtr transform;  ///< of a definition that has one
   };
   /// `program`, and what the environment refers to, must outlive it.
   RowEvaluator(const RowProgram& program, Environment environment);
 
-  /// Errors: function_stopped if an expression took too long or too much memory, which does not depend on the document
-  /// alone; bad_request if the document cannot become a row and the definition says to stop then; those of reading
-  /// joined documents.
+  /// Errors: function_stopped if an expression or the transform took too long or too much memory, which does not depend
+  /// on the document alone; bad_request if the document cannot become a row and the definition says to stop then; those
+  /// of reading joined documents.
   Expected<ProjectedDocument> evaluate(const storage::DocumentView& document);
   /// The value that a document counts for. nullopt: it is not counted.
   Expected<std::optional<std::string>> counted_key(std::size_t join, const storage::DocumentView& document);
@@ -118,6 +122,10 @@ class RowEvaluator {
   Expected<bool> join(const storage::DocumentView& document, ProjectedDocument& result);
   Expected<bool> look_up(std::size_t number, const std::string& id);
   Expected<std::string> make_row(const storage::DocumentView& document);
+  /// The values of the joins as a JSON object. They are bound.
+  std::string joined_text() const;
+  Expected<void> add_rows(const storage::DocumentView& document, ProjectedDocument& result);
+  Expected<void> add_row(std::string row, std::string_view source_id, ProjectedDocument& result);
   Expected<std::optional<ProjectedRow>> place(std::string row, std::string_view source_id) const;
   Expected<std::string> rank_of(const ProjectedRow& row);
 
@@ -128,7 +136,7 @@ class RowEvaluator {
   std::unique_ptr<sql::Evaluation> evaluation_;  ///< made again after a failure
   DocumentParser parser_;
   std::string values_;                    ///< scratch, reused
-  std::vector<std::string> joined_rows_;  ///< texts of the joined documents; the evaluation refers to them
+  std::vector<std::string> joined_rows_;  ///< texts of the joined values; the evaluation refers to them
 };
 
 }  // namespace octavo::query::project

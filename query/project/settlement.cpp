@@ -14,6 +14,9 @@ namespace {
 
 namespace long_key = storage::long_key;
 
+/// Rows that are kept while a document's other rows may be asked for.
+constexpr std::size_t evaluated_bytes_max = 8ULL << 20;
+
 std::string digest_of(std::string_view body) {
   const auto digest = crypto::sha256(body);
   return {digest.data(), 16};
@@ -67,14 +70,19 @@ Expected<void> Settlement::change(const SourceChange& change) {
   SourceRecord after;
   after.skip = change.result.skip;
   after.join_keys = change.result.join_keys;
-  if (change.result.row) after.target = change.result.row->id;
+  for (const ProjectedRow& row : change.result.rows) after.targets.push_back(row.id);
+  std::ranges::sort(after.targets);
   count_skipped(numbers_, before.skip, -1);
   count_skipped(numbers_, after.skip, 1);
-  if (before.target != after.target) {
-    if (!before.target.empty()) OCTAVO_TRY_VOID(give_up(before.target, change.id));
-    if (!after.target.empty()) OCTAVO_TRY_VOID(claim(after.target, change.id));
-  } else if (!after.target.empty()) {
-    OCTAVO_TRY_VOID(touch(after.target));
+  for (const std::string& target : before.targets) {
+    if (!std::ranges::binary_search(after.targets, target)) OCTAVO_TRY_VOID(give_up(target, change.id));
+  }
+  for (const std::string& target : after.targets) {
+    if (std::ranges::binary_search(before.targets, target)) {
+      OCTAVO_TRY_VOID(touch(target));
+    } else {
+      OCTAVO_TRY_VOID(claim(target, change.id));
+    }
   }
   OCTAVO_TRY_VOID(refer(change.id, before, after));
   if (after.is_empty()) {
@@ -248,15 +256,34 @@ Expected<void> Settlement::evaluate(const std::string& target, Touched& touched)
   if (std::exchange(touched.is_evaluated, true)) return {};
   const std::string& source = touched.after->source;
   if (const auto known = batch_.find(source); known != batch_.end()) {
-    if (known->second->row && known->second->row->id == target) touched.row = &*known->second->row;
+    const auto row = std::ranges::find(known->second->rows, target, &ProjectedRow::id);
+    if (row != known->second->rows.end()) touched.row = &*row;
     return {};
   }
-  OCTAVO_TRY(auto document, evaluate_(source));
+  OCTAVO_TRY(touched.evaluated, evaluate_again(source, target));
   // Otherwise the document has changed since the batch was read: its change comes later and touches this row again.
-  if (!document.row || document.row->id != target) return {};
-  touched.evaluated = std::move(document.row);
-  touched.row = &*touched.evaluated;
+  if (touched.evaluated) touched.row = &*touched.evaluated;
   return {};
+}
+
+Expected<std::optional<ProjectedRow>> Settlement::evaluate_again(const std::string& source, std::string_view target) {
+  auto known = evaluated_.find(source);
+  if (known == evaluated_.end()) {
+    OCTAVO_TRY(auto document, evaluate_(source));
+    if (document.rows.size() < 2) {  // as most documents have
+      const bool is_this = !document.rows.empty() && document.rows.front().id == target;
+      return is_this ? std::optional(std::move(document.rows.front())) : std::nullopt;
+    }
+    evaluated_bytes_ += document.bytes();
+    if (evaluated_bytes_ > evaluated_bytes_max) {
+      evaluated_.clear();
+      evaluated_bytes_ = document.bytes();
+    }
+    known = evaluated_.emplace(source, std::move(document.rows)).first;
+  }
+  const auto row = std::ranges::find(known->second, target, &ProjectedRow::id);
+  if (row == known->second.end()) return std::nullopt;
+  return std::exchange(*row, {});
 }
 
 Expected<void> Settlement::put_rank(const std::string& target, const RowRecord& record) {

@@ -13,6 +13,7 @@ constexpr std::uint8_t may_be_there_flag = 2;
 constexpr std::size_t digest_bytes = 16;
 constexpr std::uint8_t numbers_version = 1;
 constexpr std::uint8_t skip_max = 2;
+constexpr std::uint8_t several_rows_flag = 4;
 
 std::unexpected<Error> damaged(std::string_view what) {
   return fail(ErrorCode::corrupted, "A " + std::string(what) + " record of a projection is damaged.");
@@ -77,14 +78,17 @@ std::string read_escaped(std::string_view escaped) {
 
 bool SourceRecord::is_empty() const {
   const auto has_key = [](const std::optional<std::string>& key) { return key.has_value(); };
-  return target.empty() && skip == ProjectedDocument::Skip::none && std::ranges::none_of(join_keys, has_key);
+  return targets.empty() && skip == ProjectedDocument::Skip::none && std::ranges::none_of(join_keys, has_key);
 }
 
 std::string encode_source(const SourceRecord& record) {
   std::string out;
   ByteWriter writer(out);
-  writer.u8(static_cast<std::uint8_t>(record.skip));
-  writer.sized_bytes(record.target);
+  const bool has_several = record.targets.size() > 1;
+  writer.u8(static_cast<std::uint8_t>(static_cast<std::uint8_t>(record.skip) | (has_several ? several_rows_flag : 0)));
+  if (has_several) writer.varint(record.targets.size());
+  if (record.targets.empty()) writer.sized_bytes({});
+  for (const std::string& target : record.targets) writer.sized_bytes(target);
   for (const auto& key : record.join_keys) {
     writer.u8(key ? 1 : 0);
     if (key) writer.sized_bytes(*key);
@@ -95,10 +99,15 @@ std::string encode_source(const SourceRecord& record) {
 Expected<SourceRecord> decode_source(std::string_view text) {
   ByteReader reader(text);
   SourceRecord record;
-  const std::uint8_t skip = reader.u8();
+  const std::uint8_t first = reader.u8();
+  const std::uint8_t skip = first & ~several_rows_flag;
   if (skip > skip_max) return damaged("source");
   record.skip = static_cast<ProjectedDocument::Skip>(skip);
-  record.target = reader.sized_bytes();
+  const std::uint64_t count = (first & several_rows_flag) != 0 ? reader.varint() : 1;
+  for (std::uint64_t i = 0; reader.ok() && i < count; ++i) {
+    const std::string_view target = reader.sized_bytes();
+    if (!target.empty()) record.targets.emplace_back(target);
+  }
   while (reader.ok() && !reader.rest().empty()) {
     auto& key = record.join_keys.emplace_back();
     if (reader.u8() != 0) key = reader.sized_bytes();

@@ -67,7 +67,8 @@ const allowed = {
   'query/sql/functions': 'query/index query/json query/selector query/sql/evaluate query/sql/syntax',
   'query/sql/compile': 'query/json query/sql/evaluate query/sql/functions query/sql/syntax',
   'query/project':
-    'query/follow query/index query/json query/selector query/sql/compile query/sql/evaluate query/sql/syntax',
+    'query/follow query/index query/javascript query/json query/selector query/sql/compile query/sql/evaluate ' +
+    'query/sql/syntax',
   'query/copy': 'query/follow query/json query/project',
   'query/database':
     'query/advice query/copy query/design query/follow query/functions query/index query/index/catalog query/index/local query/json ' +

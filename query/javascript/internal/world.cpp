@@ -136,6 +136,16 @@ bool run_script_prelude(JSContext* context, JS::MutableHandleObject runner) {
   return true;
 }
 
+bool run_transform_prelude(JSContext* context, JS::MutableHandleObject runner) {
+  JS::RootedValue prelude(context), result(context);
+  if (!evaluate(context, "prelude", transform_prelude_js, &prelude) ||
+      !JS::Call(context, JS::UndefinedHandleValue, prelude, JS::HandleValueArray::empty(), &result)) {
+    return false;
+  }
+  runner.set(&result.toObject());
+  return true;
+}
+
 JSObject* new_global(JSContext* context) {
   JS::RealmOptions options;
   // A separate zone is collected separately and freed as a whole.
@@ -165,6 +175,12 @@ std::unique_ptr<World> World::create(JSContext* context, ProgramPtr program) {
     case Program::Kind::script: {
       JS::RootedObject runner(context);
       if (!run_script_prelude(context, &runner)) return nullptr;
+      world->runner_ = runner;
+      break;
+    }
+    case Program::Kind::transform: {
+      JS::RootedObject runner(context);
+      if (!run_transform_prelude(context, &runner)) return nullptr;
       world->runner_ = runner;
       break;
     }

@@ -28,7 +28,7 @@ class World {
   bool function(JSContext* context, std::size_t index, JS::MutableHandleValue function);
   /// The object with the program's modules, parsed at its first use.
   bool modules(JSContext* context, JS::MutableHandleObject modules);
-  /// The function that runs a script (script_prelude.js). Only for programs of the kind `script`.
+  /// The function that runs a script or a transform (script_prelude.js, transform_prelude.js), if this is one.
   JSObject* runner() const { return runner_; }
   /// The value of a JSON text. Caches the last one, because a feed's filter gets the same request for every document.
   bool request(JSContext* context, std::string_view text, JS::MutableHandleValue value);

@@ -32,6 +32,8 @@ class Projection::Reader {
 
  private:
   explicit Reader(Projection& projection) : projection_(projection) {}
+  /// Notes what is wrong with the document.
+  Expected<ProjectedDocument> evaluate(const storage::DocumentView& document);
 
   Projection& projection_;
   std::shared_ptr<const DocumentForm> from_;

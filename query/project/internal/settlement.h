@@ -31,7 +31,8 @@ namespace octavo::query::project {
 ///   fan_outs  join:u8 key                      → fan-out record, while rows of its referrers are made again
 ///   long      rows of long keys of the other trees (long_key_tree)
 ///
-///   source record  := skip:u8 target id:sized join*         skip: 0 none, 1 no key, 2 an error
+///   source record  := skip:u8 ids join*                     skip: 0 none, 1 no key, 2 an error. +4: several rows
+///   ids            := target id:sized | number:varint (target id:sized)*     empty: no row. The second for several
 ///   join           := 00 | 01 key:sized           by join: not joined, or at this key
 ///   input record   := checkpoint:varint purge_count:varint
 ///   fan-out record := again:u8 visited:varint source id     the last one whose row was made again; again 1: once more
@@ -74,7 +75,7 @@ Expected<RowRecord> decode_row(std::string_view record);
 
 struct SourceRecord {
   ProjectedDocument::Skip skip = ProjectedDocument::Skip::none;
-  std::string target;  ///< empty: no row
+  std::vector<std::string> targets;  ///< ids of its rows, in order
   std::vector<std::optional<std::string>> join_keys;
   bool is_empty() const;
 };
@@ -149,6 +150,8 @@ class Settlement {
   Expected<void> give_up_one_of_several(const std::string& target, Touched& touched, const std::string& source);
   bool must_evaluate(const Touched& touched) const;
   Expected<void> evaluate(const std::string& target, Touched& touched);
+  /// The row as its document, which is not of the batch, gives it now.
+  Expected<std::optional<ProjectedRow>> evaluate_again(const std::string& source, std::string_view target);
   Expected<void> move_rank(const std::string& target, Touched& touched);
   Expected<void> put_rank(const std::string& target, const RowRecord& record);
   /// Which rows of one partition key are the newest. Touches those that come in or leave.
@@ -167,6 +170,9 @@ class Settlement {
   const ProjectionState::Evaluate evaluate_;
   std::map<std::string, Touched, std::less<>> touched_;
   std::unordered_map<std::string_view, const ProjectedDocument*> batch_;  ///< by source id
+  /// Rows that were not asked for yet of documents that were evaluated for another one, by source id. Bounded.
+  std::unordered_map<std::string, std::vector<ProjectedRow>> evaluated_;
+  std::size_t evaluated_bytes_ = 0;
   std::vector<RowWrite> writes_;
 };
 

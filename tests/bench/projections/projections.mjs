@@ -18,6 +18,8 @@ const post = (n, edit = 0) => ({
 const definitions = {
   fields: { key: '{userId}', id: '{_id}', fields: { '*': true } },
   'where, expressions': { where: "c.type = 'post' AND c.date >= 0", key: '{userId}', id: '{_id}', fields: { '*': true, content: 'LEFT(c.content, 100)' } },
+  'transform, one row': { key: '{userId}', id: '{_id}', transform: 'function (doc) { return doc; }' },
+  'transform, three rows': { key: '{part}', id: '{_id}', transform: '(doc) => ["a", "b", "c"].map((part) => ({part, title: doc.title, date: doc.date}))' },
   'newest 100': { key: '{type}', id: '{_id}', fields: { '*': true }, newest: { by: 'date', n: 100 } },
 };
 

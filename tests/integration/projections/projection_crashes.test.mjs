@@ -16,7 +16,11 @@ const definitions = (target, users) => ({
   by_user: { where: "c.type = 'post'", target: { db: target }, key: 'u{user}', id: '{_id}', fields: { '*': true } },
   colliding: { target: { db: target }, key: 'c{user}', id: '{title}', fields: ['user', 'title', 'date'] },
   front: { where: "c.type = 'post'", target: { db: target }, key: 'f{type}', id: '{_id}', fields: { '*': true }, newest: { by: 'date', n: 5 } },
+  several: { target: { db: target }, key: 's{user}', id: '{title}-{n}', transform: severalOf },
+  several_newest: { where: "c.type = 'post'", target: { db: target }, key: 'n{user}', id: '{_id}-{n}', transform: severalOf, newest: { by: 'date', n: 4 } },
 });
+
+const severalOf = 'function (doc) { return [0, 1, 2].slice(0, doc.date % 4).map(function (n) { return {user: doc.user, title: doc.title, n: n, date: doc.date}; }); }';
 
 const isPost = ({ type }) => type === 'post';
 const listed = ({ user, title, date }) => ({ user, title, date });
@@ -30,6 +34,22 @@ function joined(documents, users) {
   }
   return rows;
 }
+
+/// What `several` and `several_newest` are: of each document up to three rows.
+function several(documents, { select = () => true, key, id, n: newest }) {
+  const parts = new Map();
+  for (const [source, document] of documents) {
+    if (!select(document)) continue;
+    for (let n = 0; n < Math.min(3, document.date % 4); ++n) {
+      parts.set(`${source}\0${n}`, { user: document.user, title: document.title, n, date: document.date });
+    }
+  }
+  return projected(parts, { key, id: (row, part) => id(row, part.split('\0')[0]), by: newest && 'date', n: newest });
+}
+const severals = {
+  several: { key: ({ user }) => `s${user}`, id: ({ title, n }) => `${title}-!${n}` },
+  several_newest: { select: isPost, key: ({ user }) => `n${user}`, id: ({ n }, source) => `${source}-!${n}`, n: 4 },
+};
 
 const expectations = {
   by_user: { select: isPost, key: ({ user }) => `u${user}` },
@@ -73,12 +93,18 @@ test(`random edits and kills, seed ${seed}`, async (t) => {
     await bulk(source, [...docs.values()]);
   };
   const check = async () => {
-    for (const name of Object.keys(expectations)) await current(server, source, name);
+    for (const name of [...Object.keys(expectations), ...Object.keys(severals)]) await current(server, source, name);
     await settled(server, source, 'joined');
     const documents = await documentsOf(server, source);
     const expected = new Map(Object.values(expectations).flatMap((one) => [...projected(documents, one)]));
     for (const [id, row] of joined(documents, await documentsOf(server, users))) expected.set(id, row);
+    for (const one of Object.values(severals)) for (const [id, row] of several(documents, one)) expected.set(id, row);
     assertSameRows(await documentsOf(server, target), expected);
+    for (const [name, one] of Object.entries(severals)) {
+      const { rows, candidates, skipped } = expectStatus(await server.get(`/${source}/_projection/${name}`), 200);
+      assert.deepEqual([rows, skipped.errors], [several(documents, one).size, 0], name);
+      assert.equal(candidates, several(documents, { ...one, n: undefined }).size, name);
+    }
     for (const name of Object.keys(expectations)) {
       const { rows, candidates, skipped } = expectStatus(await server.get(`/${source}/_projection/${name}`), 200);
       assert.equal(rows, projected(documents, expectations[name]).size, name);
@@ -96,7 +122,7 @@ test(`random edits and kills, seed ${seed}`, async (t) => {
     await check();
   }
   // What the last kill left is the same as what a second look makes of it.
-  for (const name of Object.keys(expectations)) {
+  for (const name of [...Object.keys(expectations), ...Object.keys(severals)]) {
     const before = expectStatus(await server.get(`/${target}`), 200).update_seq;
     expectStatus(await server.post(`/${source}/_projection/${name}/_rebuild`, {}), 200);
     await current(server, source, name);

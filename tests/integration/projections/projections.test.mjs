@@ -402,7 +402,7 @@ describe('bad definitions', () => {
     await refused({ ...good, fields: 7 }, 400, 'projection_syntax', /`fields`/);
     await refused({ ...good, selector: {} }, 400, 'projection_syntax', /absent if there is `where`/);
     await refused({ ...good, where: undefined, selector: { $foo: 1 } }, 400, 'projection_syntax', /Invalid operator/);
-    await refused({ ...good, transform: 'function (doc) {}' }, 400, 'unknown_member', /`transform`/);
+    await refused({ ...good, transform: 'function (doc) {}' }, 400, 'projection_syntax', /absent if there are `fields`/);
     await refused({ ...good, target: { db: target, made: {} } }, 400, 'unknown_member', /`made`/);
     await refused({ ...good, target: { db: 'missing' } }, 404, 'target_missing', /create it first/);
     await refused({ ...good, target: { db: '_users' } }, 400, 'projection_syntax', /system database _users/);

@@ -22,7 +22,7 @@ namespace octavo::tests {
 struct ProjectionModel {
   struct Document {
     bool present = false;
-    std::string target;  ///< empty: no row
+    std::set<std::string> targets;  ///< ids of its rows
     int version = 0;
     int order = 0;
     query::project::ProjectedDocument::Skip skip{};
@@ -49,8 +49,9 @@ struct ProjectionModel {
     given.clear();
     collisions = 0;
     for (const auto& [id, document] : documents) {  // the least id first
-      if (document.target.empty()) continue;
-      if (!given.emplace(document.target, id).second) ++collisions;
+      for (const auto& target : document.targets) {
+        if (!given.emplace(target, id).second) ++collisions;
+      }
     }
     std::map<std::string, std::set<std::pair<int, std::string>>> groups;
     for (const auto& [target, id] : given) groups[group_of(target)].emplace(documents.at(id).order, target);
@@ -60,15 +61,17 @@ struct ProjectionModel {
       for (const auto& [order, target] : ranked) {
         if (newest > 0 && number++ == newest) break;
         const auto& document = documents.at(given.at(target));
-        rows[target] = body(given.at(target), document, document.counted ? count(*document.counted) : 0);
+        rows[target] = body(given.at(target), target, document, document.counted ? count(*document.counted) : 0);
       }
     }
     return rows;
   }
-  std::string body(const std::string& id, const Document& document, std::uint64_t counted) const {
+  std::string body(const std::string& id, const std::string& target, const Document& document,
+                   std::uint64_t counted) const {
     const auto value = document.lookup ? looked_up.find(*document.lookup) : looked_up.end();
     return id + "/" + std::to_string(document.version) + "/" +
-           (value == looked_up.end() ? "-" : std::to_string(value->second)) + "/" + std::to_string(counted);
+           (value == looked_up.end() ? "-" : std::to_string(value->second)) + "/" + std::to_string(counted) + "/" +
+           target;
   }
 };
 
@@ -105,14 +108,16 @@ class ProjectionStateFixture {
     const auto& document = found->second;
     result.skip = document.skip;
     result.join_keys = {document.lookup, document.counted};
-    if (document.target.empty()) return result;
     const auto counted = document.counted ? state_->count(1, *document.counted).value() : 0;
-    std::string rank;
-    if (newest_ > 0) {
-      ByteWriter(rank).sized_bytes(ProjectionModel::group_of(document.target));
-      rank += static_cast<char>(document.order);
+    for (const auto& target : document.targets) {
+      std::string rank;
+      if (newest_ > 0) {
+        ByteWriter(rank).sized_bytes(ProjectionModel::group_of(target));
+        rank += static_cast<char>(document.order);
+      }
+      result.rows.push_back({target, model_.body(id, target, document, counted), rank});
     }
-    result.row = query::project::ProjectedRow{document.target, model_.body(id, document, counted), rank};
+    std::ranges::reverse(result.rows);
     return result;
   }
 

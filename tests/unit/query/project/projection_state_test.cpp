@@ -1,6 +1,7 @@
 // Random batches against a model that works out the target from all documents.
 #include <array>
 
+#include "query/project/internal/settlement.h"
 #include "unit/query/project/projection_state_fixture.h"
 
 using namespace octavo;
@@ -38,6 +39,16 @@ std::optional<std::string> random_join_key_or_none(Random& random) {
   return below(random, 3) == 0 ? std::nullopt : std::optional(random_join_key(random));
 }
 
+void change_rows(ProjectionModel::Document& document, std::size_t kind, Random& random) {
+  if (kind <= 2) {
+    document.targets.clear();
+  } else if (kind <= 6 || document.targets.empty()) {
+    document.targets.clear();
+    const std::size_t several = below(random, 3) == 0 ? 2 + below(random, 3) : 1;
+    for (std::size_t n = 0; n < several; ++n) document.targets.insert(state_target_id(below(random, 8)));
+  }
+}
+
 void change_document(ProjectionStateFixture& fixture, Random& random, std::size_t sources) {
   const std::string id = state_source_id(below(random, sources));
   auto& documents = fixture.model().documents;
@@ -51,11 +62,8 @@ void change_document(ProjectionStateFixture& fixture, Random& random, std::size_
   document.skip = kind == 0   ? ProjectedDocument::Skip::no_key
                   : kind == 1 ? ProjectedDocument::Skip::error
                               : ProjectedDocument::Skip::none;
-  if (kind <= 2) {
-    document.target.clear();
-  } else if (kind <= 6 || document.target.empty()) {
-    document.target = state_target_id(below(random, 8));
-  }
+  // Of several rows, one without a key may be missing.
+  if (kind != 0 || below(random, 2) == 0) change_rows(document, kind, random);
   ++document.version;
   if (below(random, 2) == 0) document.order = static_cast<int>(below(random, 5));
   if (below(random, 2) == 0) document.lookup = random_join_key_or_none(random);
@@ -151,4 +159,26 @@ TEST_CASE("with `newest` a projection's target has the first rows of each partit
     run_random_batches(100 + seed, 1 + seed % 3, 10);
     run_random_batches(200 + seed, 2, 25);
   }
+}
+
+TEST_CASE("a source record of one row has the form that it always had, and that of several rows has another one") {
+  using query::project::decode_source;
+  using query::project::encode_source;
+  using query::project::SourceRecord;
+  const auto is_read_as = [](const std::string& bytes, const SourceRecord& record) {
+    const auto read = decode_source(bytes).value();
+    CHECK(read.skip == record.skip);
+    CHECK(read.targets == record.targets);
+    CHECK(read.join_keys == record.join_keys);
+    CHECK(encode_source(record) == bytes);
+  };
+  const std::vector<std::optional<std::string>> joins{std::nullopt, "k"};
+  is_read_as("\0\3g:a"s, {ProjectedDocument::Skip::none, {"g:a"}, {}});
+  is_read_as("\0\3g:a\0\1\1k"s, {ProjectedDocument::Skip::none, {"g:a"}, joins});
+  is_read_as("\2\0\0\1\1k"s, {ProjectedDocument::Skip::error, {}, joins});
+  is_read_as("\4\2\3g:a\3g:b\0\1\1k"s, {ProjectedDocument::Skip::none, {"g:a", "g:b"}, joins});
+  is_read_as("\5\2\3g:a\3g:b"s, {ProjectedDocument::Skip::no_key, {"g:a", "g:b"}, {}});
+  CHECK(!decode_source("\3\0"s));
+  CHECK(!decode_source("\4\3\3g:a"s));
+  CHECK(!decode_source("\4\xFF\xFF\xFF\xFF\x0F\3g:a"s));
 }

@@ -44,21 +44,30 @@ class RowFixture {
                                        .into_is_partitioned = partitioned_,
                                        .joined = joined_,
                                        .counts = count,
-                                       .bytes_max = 200});
+                                       .bytes_max = 200,
+                                       .transform = transform()});
     return evaluator.evaluate(view(body, id, owner)).value();
   }
   std::string row(std::string_view body, std::string_view id = "s") {
     const auto result = evaluate(body, id);
-    return result.row ? result.row->body : "no row";
+    return result.rows.empty() ? "no row" : result.rows.front().body;
   }
   std::optional<std::string> counted(std::string_view body, std::uint32_t owner = 0) {
-    RowEvaluator evaluator(*program_, {.from = from, .into = into_, .joined = joined_, .counts = {}, .bytes_max = 200});
+    RowEvaluator evaluator(
+        *program_, {.from = from, .into = into_, .joined = joined_, .counts = {}, .bytes_max = 200, .transform = {}});
     return evaluator.counted_key(0, view(body, "s", owner)).value();
   }
 
   DocumentRowsForm from;
 
  private:
+  query::javascript::ProgramPtr transform() const {
+    const std::string& source = program_->definition().transform;
+    if (source.empty()) return nullptr;
+    std::vector<query::javascript::Program::Function> functions{{.name = "f", .source = source}};
+    return std::make_shared<const query::javascript::Program>("database", std::move(functions), std::string(),
+                                                              query::javascript::Program::Kind::transform);
+  }
   static storage::DocumentView view(std::string_view body, std::string_view id, std::uint32_t owner) {
     storage::DocumentView document;
     document.id = id;
@@ -107,15 +116,15 @@ TEST_CASE("documents for which `where` does not hold give no row") {
 
 TEST_CASE("design documents and rows of projections give no row") {
   RowFixture fixture(R"("fields":["a"])");
-  CHECK(!fixture.evaluate("{}", "_design/d").row);
-  CHECK(!fixture.evaluate("{}", "s", 7).row);
+  CHECK(fixture.evaluate("{}", "_design/d").rows.empty());
+  CHECK(fixture.evaluate("{}", "s", 7).rows.empty());
   RowFixture derived(R"("fields":["a"],"include_derived":true)");
-  CHECK(derived.evaluate("{}", "s", 7).row);
+  CHECK(derived.evaluate("{}", "s", 7).rows.size() == 1);
 }
 
 TEST_CASE("a row without a key, and one that cannot be stored, are counted apart") {
   RowFixture fixture(R"("fields":{"*":true},"key":"{k}")", {}, true);
-  CHECK(fixture.evaluate(R"({"k":"a:b"})", "x:1").row->id == "a%3Ab:x%3A1");
+  CHECK(fixture.evaluate(R"({"k":"a:b"})", "x:1").rows.front().id == "a%3Ab:x%3A1");
   CHECK(fixture.evaluate("{}").skip == ProjectedDocument::Skip::no_key);
   CHECK(fixture.evaluate(R"({"k":"a","_x":1})").skip == ProjectedDocument::Skip::error);
   const auto large = fixture.evaluate(R"({"k":"a","text":")" + std::string(300, 'x') + "\"}");
@@ -125,7 +134,7 @@ TEST_CASE("a row without a key, and one that cannot be stored, are counted apart
 
 TEST_CASE("with `newest` a row that is greater ranks before the others of its partition key") {
   RowFixture fixture(R"("fields":["k","at"],"key":"{k}","newest":{"by":"at","n":2})", {}, true);
-  const auto rank = [&](std::string_view body) { return fixture.evaluate(body).row->rank; };
+  const auto rank = [&](std::string_view body) { return fixture.evaluate(body).rows.front().rank; };
   CHECK(rank(R"({"k":"a","at":2})") < rank(R"({"k":"a","at":1})"));
   CHECK(rank(R"({"k":"a","at":"b"})") < rank(R"({"k":"a","at":"ab"})"));
   CHECK(rank(R"({"k":"a","at":1})") < rank(R"({"k":"a"})"));
@@ -154,7 +163,7 @@ TEST_CASE("without the joined document that it requires a document gives no row,
   RowFixture fixture(R"("fields":{"u":"u.name"},"joins":{"u":{"lookup":{"db":"users","id":"{user}"},"required":true}})",
                      joined);
   const auto before = fixture.evaluate(R"({"user":"u1"})");
-  CHECK(!before.row);
+  CHECK(before.rows.empty());
   CHECK(before.join_keys.at(0) == "u1");
   EngineFixture::put(*users, "u1", R"({"name":"Ann"})");
   CHECK(fixture.row(R"({"user":"u1"})") == R"({"u":"Ann"})");
@@ -180,4 +189,34 @@ TEST_CASE("expressions and keys that do not fit are refused when a projection is
   CHECK(projection_compile_error(R"("fields":["a"],"key":"{a}")") == "key_template");
   CHECK(projection_compile_error(R"("fields":["a"])", true) == "key_template");
   CHECK(projection_compile_error(R"("fields":["a"])") == "compiled");
+}
+
+TEST_CASE("a transform makes several rows, or an error of the document") {
+  RowFixture fixture(
+      R"json("transform":"(doc) => doc.tags.map((tag) => ({...doc, tag, tags: undefined}))","key":"{tag}")json", {},
+      true);
+  const auto two = fixture.evaluate(R"({"tags":["a","b"],"n":1.50})");
+  REQUIRE(two.rows.size() == 2);
+  CHECK(two.rows[0].id == "a:s");
+  CHECK(two.rows[1].body == R"({"n":1.5,"tag":"b"})");
+  CHECK(two.bytes() == 2 * two.rows[0].body.size());
+
+  const auto without_key = fixture.evaluate(R"({"tags":["a",null,{"b":1}]})");
+  CHECK(without_key.rows.size() == 3);
+  RowFixture undefined(R"("transform":"(doc) => [{tag: 1}, {}]","key":"{tag}")", {}, true);
+  const auto one = undefined.evaluate("{}");
+  CHECK(one.rows.size() == 1);
+  CHECK(one.skip == ProjectedDocument::Skip::no_key);
+
+  for (const auto& [body, reason] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"tags":["a","b","a"]})", "same id 'a:s'"},
+           {"{}", "doc.tags is undefined"},
+           {R"({"tags":["a"],"_x":1})", "'_x'"},
+           {R"({"tags":["a"],"text":")" + std::string(300, 'x') + "\"}", "document_bytes_max"}}) {
+    const auto wrong = fixture.evaluate(body);
+    CHECK(wrong.rows.empty());
+    CHECK(wrong.skip == ProjectedDocument::Skip::error);
+    CAPTURE(wrong.reason);
+    CHECK(wrong.reason.find(reason) != std::string::npos);
+  }
 }
