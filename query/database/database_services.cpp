@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -121,12 +122,14 @@ std::optional<DatabaseProperties> read_properties(partitioning::Database& databa
 }  // namespace
 
 DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks,
-                                   DefinitionReader read_definition, UnixClock now_s, project::FormReader read_form)
-    : DatabaseServices(database, tasks, read_definition, std::move(now_s), read_form,
+                                   DefinitionReader read_definition, UnixClock now_s, project::FormReader read_form,
+                                   const FeedAttachmentFactory& attach)
+    : DatabaseServices(database, tasks, read_definition, std::move(now_s), read_form, attach,
                        read_properties(database, read_definition)) {}
 
 DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks,
                                    DefinitionReader read_definition, UnixClock now_s, project::FormReader read_form,
+                                   const FeedAttachmentFactory& attach,
                                    const std::optional<DatabaseProperties>& properties)
     : database_(database),
       read_definition_(read_definition),
@@ -136,7 +139,8 @@ DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks
       feed_indexes_(database, tasks, feed_index_kinds()),
       indexes_(database, tasks, policy_of(properties.value_or(DatabaseProperties{}))),
       projections_(database, tasks, read_form),
-      copies_(database, tasks, read_form) {
+      copies_(database, tasks, read_form),
+      attachment_(attach ? attach(database) : nullptr) {
   const std::lock_guard lock(mutex_);
   if (properties) apply(*properties);
 }
@@ -146,9 +150,10 @@ DatabaseServices::~DatabaseServices() {
 }
 
 partitioning::ExtensionFactory DatabaseServices::factory(ActiveTasks* tasks, DefinitionReader read_definition,
-                                                         UnixClock now_s, project::FormReader read_form) {
+                                                         UnixClock now_s, project::FormReader read_form,
+                                                         FeedAttachmentFactory attach) {
   return [=](partitioning::Database& database) -> std::unique_ptr<partitioning::DatabaseExtension> {
-    return std::make_unique<DatabaseServices>(database, tasks, read_definition, now_s, read_form);
+    return std::make_unique<DatabaseServices>(database, tasks, read_definition, now_s, read_form, attach);
   };
 }
 
@@ -206,13 +211,16 @@ std::optional<advice::WriteCounters> write_counters(const partitioning::Database
 // How far the indexes have read the feed that make progress. Those that are behind are woken: in a database that does
 // not change nothing else does that.
 storage::Sequence DatabaseServices::followed_through() {
-  const storage::Sequence through = std::min({feed_indexes_.followed_through(), indexes_.followed_through(),
-                                              projections_.followed_through(), copies_.followed_through()});
+  const storage::Sequence through =
+      std::min({feed_indexes_.followed_through(), indexes_.followed_through(), projections_.followed_through(),
+                copies_.followed_through(),
+                attachment_ ? attachment_->followed_through() : std::numeric_limits<storage::Sequence>::max()});
   if (through < database_.watermark()) {
     feed_indexes_.committed();
     indexes_.committed();
     projections_.committed();
     copies_.committed();
+    if (attachment_) attachment_->committed();
   }
   return through;
 }
@@ -229,6 +237,7 @@ void DatabaseServices::committed() {
   indexes_.committed();
   projections_.committed();
   copies_.committed();
+  if (attachment_) attachment_->committed();
   if (auto* const tombstones = told_of_commits_.load(std::memory_order_acquire)) tombstones->committed();
 }
 
@@ -273,6 +282,7 @@ void DatabaseServices::shut_down() {
   if (expiration_) expiration_->stop();
   if (retention_) retention_->stop();
   if (tombstones_) tombstones_->stop();
+  if (attachment_) attachment_->shut_down();
   copies_.shut_down();
   projections_.shut_down();
   feed_indexes_.shut_down();

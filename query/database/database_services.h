@@ -20,6 +20,7 @@
 #include "query/database/tombstone_retention.h"
 #include "query/database/version_retention.h"
 #include "query/follow/active_tasks.h"
+#include "query/follow/feed_attachment.h"
 #include "query/follow/feed_indexes.h"
 #include "query/functions/design_functions.h"
 #include "query/index/catalog/mango_indexes.h"
@@ -37,12 +38,15 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   using UnixClock = std::function<std::int64_t()>;
 
   DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition,
-                   UnixClock now_s = unix_now_s, project::FormReader read_form = nullptr);
+                   UnixClock now_s = unix_now_s, project::FormReader read_form = nullptr,
+                   const FeedAttachmentFactory& attach = {});
   ~DatabaseServices() override;
 
   /// For Engine::open. `tasks` may be null; it must outlive the engine. Without `read_form` there are no projections.
+  /// `attach` makes what a layer above adds to each database.
   static partitioning::ExtensionFactory factory(ActiveTasks* tasks, DefinitionReader read_definition,
-                                                UnixClock now_s = unix_now_s, project::FormReader read_form = nullptr);
+                                                UnixClock now_s = unix_now_s, project::FormReader read_form = nullptr,
+                                                FeedAttachmentFactory attach = {});
 
   partitioning::Database& database() { return database_; }
   MangoIndexes& indexes() { return indexes_; }
@@ -57,6 +61,8 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   project::Projections& projections() { return projections_; }
   /// Of the database to others.
   copy::Copies& copies() { return copies_; }
+  /// What a layer above has added; null: nothing.
+  FeedAttachment* attachment() { return attachment_.get(); }
   /// The functions of the database's design documents.
   DesignFunctions& design_functions() { return design_functions_; }
   /// Waits until all documents that have expired by now are deleted, so that indexes that follow the feed no longer
@@ -87,7 +93,8 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
  private:
   /// `properties`: read before; nullopt: the definition is damaged.
   DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition,
-                   UnixClock now_s, project::FormReader read_form, const std::optional<DatabaseProperties>& properties);
+                   UnixClock now_s, project::FormReader read_form, const FeedAttachmentFactory& attach,
+                   const std::optional<DatabaseProperties>& properties);
   void apply_properties();
   void apply(const DatabaseProperties& properties);
   storage::Sequence followed_through();
@@ -101,7 +108,8 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   MangoIndexes indexes_;
   project::Projections projections_;
   copy::Copies copies_;
-  std::mutex mutex_;                                ///< guards the members below
+  const std::unique_ptr<FeedAttachment> attachment_;  ///< may be null
+  std::mutex mutex_;                                  ///< guards the members below
   std::unique_ptr<Expiration> expiration_;          ///< created when documents first have a time to live, and then kept
   std::unique_ptr<VersionRetention> retention_;     ///< as above, for versions of documents
   std::unique_ptr<TombstoneRetention> tombstones_;  ///< as above
