@@ -290,6 +290,21 @@ std::vector<Setting> make_table() {
                    "Count the queries to each database by shape, in memory and without values, for "
                    "`_partition_advisor` and `_index_advisor`")),
 
+      boolean("analytics", "enabled", &Draft::analytics_enabled,
+              "Let databases have an analytical store, which is asked in SQL in a process of its own"),
+      path("analytics", "library", &Draft::analytics_library,
+           "DuckDB's library, which `scripts/install-analytics.sh` fetches; none = `libduckdb.so` beside the program"),
+      text("analytics", "library_sha256", &Draft::analytics_library_sha256,
+           "SHA-256 checksum of that library, in hexadecimal, for another build; none = that of the one fetched"),
+      size("analytics", "memory_limit", &Draft::analytics_memory_limit, {64 * MiB, 1 * TiB},
+           "Memory of DuckDB for each database; beyond: files, and then an error"),
+      size("analytics", "max_temp_size", &Draft::analytics_max_temp_size, {0, 64 * TiB},
+           "Disk for what queries of a database do not keep in memory"),
+      duration("analytics", "query_timeout", &Draft::analytics_query_timeout_ms, between(100ms, 1h),
+               "How long a query to an analytical store may take, its reply included"),
+      number("analytics", "max_queries", &Draft::analytics_max_queries, {1, 256},
+             "Such queries at a time; beyond: 429"),
+
       live(duration("javascript", "call_time", &Draft::javascript_call_time_ms, between(10ms, 1h),
                     "How long one call of a design function may take; beyond: `resource_limit`")),
       size("javascript", "heap_bytes_max", &Draft::javascript_heap_bytes_max, {16 * MiB, 2 * GiB},
@@ -356,6 +371,7 @@ std::string_view section_description(std::string_view section) {
   if (section == "couch_peruser") return "A database for each user";
   if (section == "query") return "Limits and defaults of queries";
   if (section == "advice") return "Advice on partition keys";
+  if (section == "analytics") return "Copies of databases in columns, for queries in SQL";
   if (section == "javascript") return "Limits of the functions of design documents";
   if (section == "log") return "What is logged, and how";
   return "";

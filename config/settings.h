@@ -167,6 +167,15 @@ struct Settings {
   // [advice]
   bool advice_record = true;  ///< count queries by shape, for the partition advisor
 
+  // [analytics]
+  bool analytics_enabled = false;
+  std::filesystem::path analytics_library;  ///< of DuckDB; empty = libduckdb.so beside the program
+  std::string analytics_library_sha256;     ///< of a build of one's own; empty = the known one
+  std::uint64_t analytics_memory_limit = 1ULL << 30;
+  std::uint64_t analytics_max_temp_size = 4ULL << 30;
+  std::chrono::milliseconds analytics_query_timeout_ms{30'000};
+  std::uint32_t analytics_max_queries = 4;
+
   // [javascript]
   std::chrono::milliseconds javascript_call_time_ms{5'000};  ///< for one call of a design function
   std::size_t javascript_heap_bytes_max = 128ULL << 20;      ///< for all functions of one thread

@@ -20,7 +20,7 @@ fi
 # A unity file includes sources on purpose.
 if printf '%s\0' "${sources[@]}" | xargs -0 -n 1 -P "${JOBS:-$(nproc)}" clang-tidy-19 -p "$commands" --quiet \
   --config-file="$root/.clang-tidy" --checks=-bugprone-suspicious-include \
-  --header-filter="^$root/(api|base|config|partitioning|query|server|storage)/" 2>/dev/null; then
+  --header-filter="^$root/(analytics|api|base|config|partitioning|query|server|storage)/" 2>/dev/null; then
   echo "clang-tidy finds nothing in ${#sources[@]} translation units."
 else
   exit 1

@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "analytics/worker/worker.h"
 #include "server/commands/check_command.h"
 #include "server/commands/command_line.h"
 #include "server/commands/serve_command.h"
@@ -45,6 +46,8 @@ int run(int argc, char** argv) {
   switch (command->kind) {
     case Command::Kind::serve:
       return octavo::server::run_serve(command->settings, [=] { return read_settings(argc, argv); });
+    case Command::Kind::analytics:
+      return octavo::analytics::run_worker(command->worker);
     case Command::Kind::health:
       return octavo::server::run_health(command->health_url, command->health_timeout_ms);
     case Command::Kind::check:

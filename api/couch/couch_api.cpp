@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/couch/analytics/routes.h"
 #include "api/couch/auth/authenticator.h"
 #include "api/couch/auth/security.h"
 #include "api/couch/call/document_id.h"
@@ -100,6 +101,8 @@ RouteList all_routes() {
   add_procedure_routes(routes);
   add_projection_routes(routes);
   add_copy_routes(routes);
+  add_analytics_store_routes(routes);
+  add_analytics_sql_routes(routes);
   add_search_routes(routes);
   add_reshard_routes(routes);
   add_cloudant_routes(routes);
@@ -117,6 +120,7 @@ Task<Reply> CouchApi::handle(Request& request) {
                     .authenticator = services_.authenticator,
                     .metrics = services_.metrics,
                     .settings = services_.engine.settings(),
+                    .analytics = services_.analytics,
                     .active_tasks = services_.active_tasks,
                     .create_container = services_.create_container};
   if (request.method == Method::options) {

@@ -101,6 +101,7 @@ class Arguments {
         ->required();
     add_subcommand(config_table_, "config-table", "Print docs/configuration.md");
     config_table_->group("");  // for developers of Octavo: hidden in the help
+    add_analytics();
   }
 
   Result parse(int argc, const char* const* argv, const config::Environment& environment) {
@@ -119,6 +120,7 @@ class Arguments {
     if (serve_->parsed()) return serve(environment);
     if (health_->parsed()) return health(environment);
     if (check_->parsed()) return check(environment);
+    if (analytics_->parsed()) return analytics();
     if (version_->parsed()) return print(fmt::format("octavo {}\n", config::version()));
     if (completion_->parsed()) return completion();
     if (config_table_->parsed()) return print(config::configuration_page());
@@ -213,6 +215,17 @@ class Arguments {
     add_config_option(*check_);
   }
 
+  // A server starts it: hidden in the help.
+  void add_analytics() {
+    add_subcommand(analytics_, "analytics", "The analytical process, which a server starts");
+    analytics_->group("");
+    add_option(*analytics_, "--library", "PATH", "DuckDB's library", worker_.library)->required();
+    add_option(*analytics_, "--library-sha256", "HEX", "Its checksum", worker_.sha256);
+    add_option(*analytics_, "--memory-bytes", "NUMBER", "Memory for each database", worker_.memory)->required();
+    add_option(*analytics_, "--temporary-bytes", "NUMBER", "Disk for each database", worker_.temporary)->required();
+    add_option(*analytics_, "--query-time-ms", "NUMBER", "Time of a query", worker_.query_time)->required();
+  }
+
   std::string command_name() const {
     const auto parsed = app_.get_subcommands();
     return parsed.empty() ? "" : parsed.front()->get_name();
@@ -258,6 +271,21 @@ class Arguments {
     Command command;
     command.kind = Command::Kind::serve;
     command.settings = std::move(*settings);
+    return command;
+  }
+
+  Result analytics() const {
+    const auto memory = config::parse_size(worker_.memory);
+    const auto temporary = config::parse_size(worker_.temporary);
+    const auto time = config::parse_duration(worker_.query_time);
+    if (!memory || !temporary || !time) return usage_error("a number was expected", "analytics");
+    Command command;
+    command.kind = Command::Kind::analytics;
+    command.worker = {.library = worker_.library,
+                      .library_sha256 = worker_.sha256,
+                      .memory_bytes = *memory,
+                      .temporary_bytes = *temporary,
+                      .query_time_max = *time};
     return command;
   }
 
@@ -320,6 +348,7 @@ class Arguments {
   CLI::App* serve_ = nullptr;
   CLI::App* health_ = nullptr;
   CLI::App* check_ = nullptr;
+  CLI::App* analytics_ = nullptr;
   CLI::App* version_ = nullptr;
   CLI::App* completion_ = nullptr;
   CLI::App* config_table_ = nullptr;
@@ -332,6 +361,13 @@ class Arguments {
   std::string check_data_dir_;
   std::string check_database_;
   std::string shell_;
+  struct {
+    std::string library;
+    std::string sha256;
+    std::string memory;
+    std::string temporary;
+    std::string query_time;
+  } worker_;
 };
 
 }  // namespace

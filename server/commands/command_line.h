@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analytics/worker/worker.h"
 #include "config/settings.h"
 
 namespace octavo::server {
@@ -18,9 +19,10 @@ namespace octavo::server {
 /// `--print-config`, …) become an ExitMessage with code 0.
 struct Command {
   enum class Kind : std::uint8_t {
-    serve,   ///< run the server with `settings`
-    health,  ///< request `health_url`; exit 0 if it answers 200 within `health_timeout_ms`, else 1
-    check,   ///< verify `settings.data_dir`, or only `check_database` in it; exit 0 if sound, else 1
+    serve,      ///< run the server with `settings`
+    health,     ///< request `health_url`; exit 0 if it answers 200 within `health_timeout_ms`, else 1
+    analytics,  ///< run the analytical process, for a server (analytics/worker/worker.h)
+    check,      ///< verify `settings.data_dir`, or only `check_database` in it; exit 0 if sound, else 1
   };
   Kind kind = Kind::serve;
 
@@ -30,6 +32,8 @@ struct Command {
 
   std::string health_url;                             ///< e.g. "http://127.0.0.1:5984/_up"; https:// when TLS is set
   std::chrono::milliseconds health_timeout_ms{5000};  ///< for the whole exchange
+
+  analytics::WorkerOptions worker;  ///< analytics
 
   std::string check_database;  ///< empty = all databases
 };

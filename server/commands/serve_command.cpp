@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "analytics/analytics.h"
 #include "api/cosmos/cosmos_api.h"
 #include "api/couch/auth/authenticator.h"
 #include "api/couch/auth/user_databases.h"
@@ -266,8 +267,10 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
 
   // The order matters: objects below use those above, and are destroyed before them.
   query::ActiveTasks active_tasks;
+  analytics::Analytics analytics(settings, &active_tasks);
   auto opened = partitioning::Engine::open(
-      settings, query::DatabaseServices::factory(&active_tasks, api::read_definition, unix_now_s, api::read_form));
+      settings, query::DatabaseServices::factory(&active_tasks, api::read_definition, unix_now_s, api::read_form,
+                                                 analytics.attachments()));
   if (!opened) return refuse(opened.error());
   partitioning::Engine& engine = **opened;
   if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());
@@ -281,6 +284,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   engine.moves().start();
   query::project::Projections::resume(engine);
   query::copy::Copies::resume(engine);
+  if (analytics.enabled()) analytics::DatabaseAnalytics::resume(engine);
   auto authenticator = api::couch::Authenticator::create(settings, engine);
   if (!authenticator) return refuse(authenticator.error());
   std::shared_ptr<ServerCertificate> configured;
@@ -304,6 +308,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
                                   .authenticator = **authenticator,
                                   .metrics = metrics,
                                   .settings = settings,
+                                  .analytics = &analytics,
                                   .active_tasks = &active_tasks,
                                   .create_container = &create_container});
   AccessLog access_log(settings.log_format, write_log_lines);
@@ -362,6 +367,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   const bool in_time = server.stop();
   user_databases.stop();
   query::javascript::stop_all_calls();
+  analytics.stop();
   engine.shut_down();
   spdlog::info("stopped{}", in_time ? "" : "; some requests were cut off");
   return 0;

@@ -104,6 +104,13 @@ _octavo() {
             '--query-find-strict[Refuse with `_find` what CouchDB refuses\: sorts without an index or in mixed directions, and partial indexes that `use_index` does not name (false)]' \
             '*--query-sort-bytes-max[Memory for a sort that no index serves; beyond\: `no_usable_index` (64MiB)]:value:' \
             '--advice-record[Count the queries to each database by shape, in memory and without values, for `_partition_advisor` and `_index_advisor` (true)]' \
+            '--analytics-enabled[Let databases have an analytical store, which is asked in SQL in a process of its own (false)]' \
+            '*--analytics-library[DuckDB'\''s library, which `scripts/install-analytics.sh` fetches; none = `libduckdb.so` beside the program]:value:_files' \
+            '*--analytics-library-sha256[SHA-256 checksum of that library, in hexadecimal, for another build; none = that of the one fetched]:value:' \
+            '*--analytics-memory-limit[Memory of DuckDB for each database; beyond: files, and then an error (1GiB)]:value:' \
+            '*--analytics-max-temp-size[Disk for what queries of a database do not keep in memory (4GiB)]:value:' \
+            '*--analytics-query-timeout[How long a query to an analytical store may take, its reply included (30s)]:value:' \
+            '*--analytics-max-queries[Such queries at a time; beyond: 429 (4)]:value:' \
             '*--javascript-call-time[How long one call of a design function may take; beyond\: `resource_limit` (5s)]:value:' \
             '*--javascript-heap-bytes-max[Memory for design functions, in each thread that runs them (128MiB)]:value:' \
             '*--javascript-stack-bytes-max[Stack for a design function; never more than its thread has (1MiB)]:value:' \

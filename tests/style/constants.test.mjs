@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-const folders = ['base', 'config', 'storage', 'partitioning', 'query', 'api', 'server', 'tests'];
+const folders = ['base', 'config', 'storage', 'partitioning', 'query', 'analytics', 'api', 'server', 'tests'];
 const SOURCES_MIN = 600;
 const units = new Set(['kB']);  // as /proc/self/status writes it
 

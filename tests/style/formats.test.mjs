@@ -17,7 +17,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const page = path.join(root, 'docs/formats.md');
-const layers = ['base', 'config', 'storage', 'partitioning', 'query', 'api', 'server'];
+const layers = ['base', 'config', 'storage', 'partitioning', 'query', 'analytics', 'api', 'server'];
 const blocksMin = 60;
 // What lives in memory only is no format of files or tokens.
 const inMemory = new Set(['partitioning/throughput/consumption.cpp', 'query/json/internal/tape.h']);

@@ -1,4 +1,4 @@
-// Dependencies point down: server → api → query → partitioning → storage → base, with config at the side; and inside a
+// Dependencies point down: server → api → analytics → query → partitioning → storage → base, with config at the side; and inside a
 // layer from folder to folder as the table says. A folder includes itself, what stands beside its name in the table, and
 // all of the layers below its own. Folders named `internal` belong to the folder above them.
 import assert from 'node:assert/strict';
@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-const layers = ['base', 'config', 'storage', 'partitioning', 'query', 'api', 'server'];  // from the bottom up
+const layers = ['base', 'config', 'storage', 'partitioning', 'query', 'analytics', 'api', 'server'];  // from the bottom up
 const FILES_MAX = 25;  // in a folder, without its subfolders
 const LINES_MAX = 510;  // in a source file
 const SOURCES_MIN = 400;
@@ -78,6 +78,13 @@ const allowed = {
   'query/sql/run':
     'query/advice query/index query/index/catalog query/json query/plan query/selector query/sql/compile query/sql/constraints ' +
     'query/sql/evaluate query/sql/syntax query/walk',
+  'analytics/duckdb': '',
+  'analytics/table': 'analytics/duckdb',
+  'analytics/channel': 'analytics/table',
+  'analytics/worker': 'analytics/channel analytics/duckdb analytics/table',
+  'analytics/process': 'analytics/channel analytics/worker',
+  'analytics/follow': 'analytics/channel analytics/process analytics/table',
+  'analytics': 'analytics/channel analytics/follow analytics/process',
   'api/http': '',
   'api/models': 'api/http',
   'api/cosmos/call': 'api/http api/models',
@@ -100,8 +107,10 @@ const allowed = {
   'api/couch/cloudant': 'api/couch/auth api/couch/call api/couch/documents',
   'api/couch/projections': 'api/couch/auth api/couch/call api/couch/databases',
   'api/couch/copies': 'api/couch/auth api/couch/call api/couch/databases api/models api/scripts',
+  'api/couch/analytics': 'api/couch/auth api/couch/call',
   'api/couch':
-    'api/couch/auth api/couch/call api/couch/changes api/couch/cloudant api/couch/copies api/couch/databases ' +
+    'api/couch/analytics api/couch/auth api/couch/call api/couch/changes api/couch/cloudant api/couch/copies ' +
+    'api/couch/databases ' +
     'api/couch/documents ' +
     'api/couch/functions api/couch/projections api/couch/queries api/couch/server api/http',
   'server/http': '',

@@ -10,7 +10,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-const folders = ['base', 'config', 'storage', 'partitioning', 'query', 'api', 'server'];
+const folders = ['base', 'config', 'storage', 'partitioning', 'query', 'analytics', 'api', 'server'];
 const types = new Set(['class', 'struct', 'union', 'enum', 'typedef']);
 const functions = new Set(['function', 'prototype']);
 const variables = new Set(['namespace', 'local', 'parameter', 'variable', 'enumerator', 'member']);

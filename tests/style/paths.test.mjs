@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-const tops = ['base', 'config', 'storage', 'partitioning', 'query', 'api', 'server', 'tests', 'scripts', 'docs', 'cmake'];
+const tops = ['base', 'config', 'storage', 'partitioning', 'query', 'analytics', 'api', 'server', 'tests', 'scripts', 'docs', 'cmake'];
 const extensions = ['.h', '.cpp', '.mjs', '.test.mjs', '.sh', '.md', '.cmake'];
 const documents = [
   ...fs.readdirSync(path.join(root, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`),

@@ -22,7 +22,7 @@ const rules = Object.entries(instead).map(([words, plain]) =>
 
 const texts = ['.h', '.cpp', '.mjs', '.js', '.sh', '.lua', '.cmake', '.md'];
 // Records of decisions are not rewritten.
-const folders = ['base', 'config', 'storage', 'partitioning', 'query', 'api', 'server', 'tests', 'scripts', 'docs'];
+const folders = ['base', 'config', 'storage', 'partitioning', 'query', 'analytics', 'api', 'server', 'tests', 'scripts', 'docs'];
 const left = ['docs/decisions/', 'tests/style/words.test.mjs'];
 
 function filesIn(folder) {

@@ -11,6 +11,9 @@
 #include "api/http/request.h"
 #include "partitioning/engine.h"
 
+namespace octavo::analytics {
+class Analytics;
+}
 namespace octavo::query {
 class ActiveTasks;
 class DatabaseServices;
@@ -48,6 +51,7 @@ struct Services {
   Authenticator& authenticator;
   HttpMetrics& metrics;
   const config::Settings& settings;
+  analytics::Analytics* analytics = nullptr;   ///< analytics/analytics.h; null: the engine was opened without
   query::ActiveTasks* active_tasks = nullptr;  ///< background tasks, for /_active_tasks (query/follow/active_tasks.h)
   const ContainerCreation* create_container = nullptr;  ///< null: there are no containers
 };

@@ -39,10 +39,8 @@ struct WordStatus {
   int status;
 };
 constexpr std::array word_statuses{
-    WordStatus{"bad_content_type", 415},
-    WordStatus{"method_not_allowed", 405},
-    WordStatus{"not_acceptable", 406},
-    WordStatus{"file_exists", 412},
+    WordStatus{"bad_content_type", 415}, WordStatus{"method_not_allowed", 405}, WordStatus{"not_acceptable", 406},
+    WordStatus{"file_exists", 412},      WordStatus{"query_timeout", 504},
 };
 
 }  // namespace

@@ -1,0 +1,128 @@
+#include "analytics/analytics.h"
+
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "query/json/parsed_document.h"
+
+namespace octavo::analytics {
+
+namespace {
+
+constexpr std::chrono::milliseconds frame_patience{100};
+// Beyond the time of a query the process has this long to say that it was stopped.
+constexpr std::chrono::milliseconds answer_grace{10'000};
+constexpr std::size_t follower_threads = 2;
+constexpr std::string_view library_name = "libduckdb.so";
+
+// Beside the program, unless the settings name another place.
+std::filesystem::path library_of(const config::Settings& settings) {
+  std::error_code ignored;
+  if (!settings.analytics_library.empty()) return std::filesystem::absolute(settings.analytics_library, ignored);
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / library_name;
+}
+
+WorkerOptions options_of(const config::Settings& settings) {
+  return {.library = library_of(settings),
+          .library_sha256 = settings.analytics_library_sha256,
+          .memory_bytes = settings.analytics_memory_limit,
+          .temporary_bytes = settings.analytics_max_temp_size,
+          .query_time_max = settings.analytics_query_timeout_ms};
+}
+
+}  // namespace
+
+Analytics::Analytics(const config::Settings& settings, query::ActiveTasks* tasks)
+    : queries_max_(settings.analytics_max_queries), query_time_max_(settings.analytics_query_timeout_ms), tasks_(tasks) {
+  if (!settings.analytics_enabled) return;
+  process_ = std::make_unique<Process>(options_of(settings));
+  workers_ = std::make_unique<Workers>(queries_max_);
+  followers_ = std::make_unique<boost::asio::thread_pool>(follower_threads);
+}
+
+Analytics::~Analytics() {
+  stop();
+  if (workers_) workers_->join();
+  if (followers_) followers_->join();
+}
+
+Expected<void> Analytics::require_enabled() const {
+  if (enabled()) return {};
+  return fail(ErrorCode::unsupported,
+              "Analytics are not enabled: set analytics.enabled (OCTAVO_ANALYTICS_ENABLED=true) and start the server again.",
+              "analytics_disabled");
+}
+
+query::FeedAttachmentFactory Analytics::attachments() {
+  return [this](partitioning::Database& database) {
+    auto& pool = followers_ ? *followers_ : database.engine().indexers();
+    return std::make_unique<DatabaseAnalytics>(database, process_.get(), pool, tasks_);
+  };
+}
+
+DatabaseAnalytics* Analytics::of(query::FeedAttachment* attachment) {
+  return dynamic_cast<DatabaseAnalytics*>(attachment);
+}
+
+Analytics::Query::Query(Analytics& analytics, Channel channel)
+    : slot_(&analytics),
+      channel_(std::make_unique<Channel>(std::move(channel))),
+      deadline_(std::chrono::steady_clock::now() + analytics.query_time_max_ + answer_grace) {}
+
+Expected<std::optional<Frame>> Analytics::Query::next() {
+  auto frame = channel_->receive(frame_patience);
+  if (frame && !*frame && std::chrono::steady_clock::now() > deadline_) {
+    slot_->process_->kill();
+    return fail(ErrorCode::timeout, "The analytical process did not answer in time, and was ended.", "query_timeout");
+  }
+  return frame;
+}
+
+Expected<Analytics::Query> Analytics::ask(const std::filesystem::path& file, const boost::json::object& query) {
+  if (running_.fetch_add(1) >= queries_max_) {
+    running_.fetch_sub(1);
+    Error error{ErrorCode::throttled,
+                fmt::format("{} queries run already, as many as analytics.max_queries allows: try again.", queries_max_),
+                {}};
+    error.retry_after_ms = 1'000;
+    return std::unexpected(std::move(error));
+  }
+  auto channel = process_->connect();
+  if (!channel) {
+    running_.fetch_sub(1);
+    return std::unexpected(std::move(channel).error());
+  }
+  Query begun(*this, *std::move(channel));
+  boost::json::object request = query;
+  request["file"] = file.string();
+  OCTAVO_TRY_VOID(begun.channel_->send(FrameKind::run_sql, boost::json::serialize(request)));
+  return begun;
+}
+
+Expected<boost::json::object> Analytics::table_status(const std::filesystem::path& file) {
+  OCTAVO_TRY(auto channel, process_->connect());
+  const boost::json::object request{{"file", file.string()}};
+  OCTAVO_TRY_VOID(channel.send(FrameKind::read_status, boost::json::serialize(request)));
+  const auto until = std::chrono::steady_clock::now() + answer_grace;
+  while (std::chrono::steady_clock::now() < until) {
+    OCTAVO_TRY(const auto frame, channel.receive(frame_patience));
+    if (!frame) continue;
+    if (frame->kind != FrameKind::reply) return std::unexpected(error_of_payload(frame->payload));
+    OCTAVO_TRY(const auto parsed, query::parse_json(frame->payload));
+    if (!parsed.is_object()) break;
+    return parsed.get_object();
+  }
+  return fail(ErrorCode::overloaded, "The analytical process is busy.");
+}
+
+Process::Status Analytics::process_status() const {
+  return process_ ? process_->status() : Process::Status{};
+}
+
+void Analytics::stop() {
+  if (process_) process_->stop();
+}
+
+}  // namespace octavo::analytics

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <boost/asio/thread_pool.hpp>
+#include <boost/json.hpp>
+
+#include "analytics/channel/channel.h"
+#include "analytics/follow/database_analytics.h"
+#include "analytics/process/process.h"
+#include "base/jobs/workers.h"
+#include "config/settings.h"
+#include "query/follow/feed_attachment.h"
+
+namespace octavo::analytics {
+
+/// The analytical stores of a server: columns of documents that can be asked in SQL, in a process of their own. Must
+/// outlive the engine. Thread-safe.
+class Analytics {
+ public:
+  Analytics(const config::Settings& settings, query::ActiveTasks* tasks);
+  ~Analytics();
+
+  bool enabled() const { return process_ != nullptr; }
+  /// Why nothing can be asked; success: analytics are enabled.
+  Expected<void> require_enabled() const;
+  /// For query::DatabaseServices::factory().
+  query::FeedAttachmentFactory attachments();
+  /// The analytical store of an open database; null if its engine was opened without attachments().
+  static DatabaseAnalytics* of(query::FeedAttachment* attachment);
+
+  /// A query that runs: its answer comes in frames (rows, then end or failure). It ends when this is destroyed.
+  class Query {
+   public:
+    Query(Analytics& analytics, Channel channel);
+    Query(Query&& other) noexcept = default;
+    /// Waits some 100 ms for the next frame; nullopt: there is none yet. Blocks: for workers(). Errors: overloaded: the
+    /// process has ended; timeout: it does not answer.
+    Expected<std::optional<Frame>> next();
+
+   private:
+    friend class Analytics;
+    struct Leave {
+      void operator()(Analytics* analytics) const { analytics->running_.fetch_sub(1); }
+    };
+    std::unique_ptr<Analytics, Leave> slot_;
+    std::unique_ptr<Channel> channel_;
+    std::chrono::steady_clock::time_point deadline_;
+  };
+  /// Begins a query to the table in the file (DatabaseAnalytics::file). Blocks: for workers(). Errors: throttled: too many run; those of
+  /// Process::connect.
+  Expected<Query> ask(const std::filesystem::path& file, const boost::json::object& query);
+  /// What the process knows of the table: {checkpoint, rows, columns}. Blocks.
+  Expected<boost::json::object> table_status(const std::filesystem::path& file);
+
+  /// Threads for what waits for the process, beside those of the engine: it has a low priority. Precondition: enabled.
+  Workers& workers() { return *workers_; }
+  Process::Status process_status() const;
+  /// Ends the process. Idempotent.
+  void stop();
+
+ private:
+  friend class Query;
+  const std::size_t queries_max_;
+  const std::chrono::milliseconds query_time_max_;
+  query::ActiveTasks* const tasks_;
+  std::atomic<std::size_t> running_{0};
+  std::unique_ptr<Process> process_;  ///< null: not enabled
+  std::unique_ptr<Workers> workers_;  ///< as above
+  std::unique_ptr<boost::asio::thread_pool> followers_;
+};
+
+}  // namespace octavo::analytics

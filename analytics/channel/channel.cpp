@@ -1,0 +1,174 @@
+#include "analytics/channel/channel.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "query/json/parsed_document.h"
+
+namespace octavo::analytics {
+
+namespace {
+
+// A batch with the largest document.
+constexpr std::uint32_t payload_bytes_max = 1'200U << 20;
+constexpr std::size_t head_bytes = 5;
+
+std::unexpected<Error> gone() {
+  return fail(ErrorCode::overloaded, "The analytical process has ended; it starts again soon.");
+}
+
+// Words live as long as the program: those that the process sends are looked up here.
+constexpr std::array<std::string_view, 6> known_words{"memory_limit",     "invalid_sql",    "analytics_library",
+                                                      "analytics_syntax", "query_timeout", "unknown_column_type"};
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (number_ >= 0) ::close(number_);
+}
+
+Expected<std::pair<Descriptor, Descriptor>> socket_pair(int type) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return fail(ErrorCode::overloaded, fmt::format("No socket could be made: {}.", std::strerror(errno)));
+  }
+  return std::pair(Descriptor(ends[0]), Descriptor(ends[1]));
+}
+
+Expected<void> send_descriptor(const Descriptor& socket, const Descriptor& passed) {
+  char byte = 0;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  const int number = passed.get();
+  std::memcpy(CMSG_DATA(header), &number, sizeof number);
+  while (::sendmsg(socket.get(), &message, MSG_NOSIGNAL) < 0) {
+    if (errno != EINTR) return gone();
+  }
+  return {};
+}
+
+std::optional<Descriptor> receive_descriptor(const Descriptor& socket) {
+  while (true) {
+    char byte = 0;
+    iovec part{&byte, 1};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t count = ::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return std::nullopt;
+    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_type != SCM_RIGHTS) continue;
+    int number = -1;
+    std::memcpy(&number, CMSG_DATA(header), sizeof number);
+    return Descriptor(number);
+  }
+}
+
+Expected<void> Channel::send(FrameKind kind, std::string_view payload) {
+  if (payload.size() > payload_bytes_max) {
+    return fail(ErrorCode::too_large, "The document is too large for the analytical store.");
+  }
+  std::array<char, head_bytes> head{};
+  const auto length = static_cast<std::uint32_t>(payload.size());
+  std::memcpy(head.data(), &length, sizeof length);
+  head[4] = static_cast<char>(kind);
+  std::array<iovec, 2> parts{iovec{head.data(), head.size()},
+                             iovec{const_cast<char*>(payload.data()), payload.size()}};
+  std::size_t sent = 0;
+  const std::size_t total = head_bytes + payload.size();
+  while (sent < total) {
+    std::array<iovec, 2> rest = parts;
+    const std::size_t of_head = std::min(sent, head_bytes);
+    rest[0] = {head.data() + of_head, head_bytes - of_head};
+    const std::size_t of_payload = sent - of_head;
+    rest[1] = {const_cast<char*>(payload.data()) + of_payload, payload.size() - of_payload};
+    msghdr message{};
+    message.msg_iov = rest.data();
+    message.msg_iovlen = rest.size();
+    const ssize_t count = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return gone();
+    sent += static_cast<std::size_t>(count);
+  }
+  return {};
+}
+
+Expected<void> Channel::read_all(char* bytes, std::size_t count) {
+  while (count > 0) {
+    const ssize_t got = ::recv(socket_.get(), bytes, count, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return gone();
+    bytes += got;
+    count -= static_cast<std::size_t>(got);
+  }
+  return {};
+}
+
+Expected<std::optional<Frame>> Channel::receive(Milliseconds patience) {
+  pollfd state{.fd = socket_.get(), .events = POLLIN, .revents = 0};
+  const int ready = ::poll(&state, 1, static_cast<int>(patience.count()));
+  if (ready == 0 || (ready < 0 && errno == EINTR)) return std::nullopt;
+  OCTAVO_TRY(Frame frame, receive());
+  return frame;
+}
+
+Expected<Frame> Channel::receive() {
+  std::array<char, head_bytes> head{};
+  OCTAVO_TRY_VOID(read_all(head.data(), head.size()));
+  std::uint32_t length = 0;
+  std::memcpy(&length, head.data(), sizeof length);
+  if (length > payload_bytes_max) return gone();
+  Frame frame{static_cast<FrameKind>(head[4]), std::string(length, '\0')};
+  OCTAVO_TRY_VOID(read_all(frame.payload.data(), length));
+  return frame;
+}
+
+void Channel::shut_down() const {
+  ::shutdown(socket_.get(), SHUT_RDWR);
+}
+
+std::string failure_payload(const Error& error) {
+  return boost::json::serialize(boost::json::object{
+      {"code", static_cast<int>(error.code)}, {"reason", error.reason}, {"word", error.word}});
+}
+
+Error error_of_payload(std::string_view payload) {
+  const auto parsed = query::parse_json(payload);
+  if (!parsed || !parsed->is_object()) return Error{ErrorCode::internal, "The analytical process sent no error.", {}};
+  const auto& object = parsed->get_object();
+  const auto* const code = object.if_contains("code");
+  Error error;
+  if (code != nullptr && code->is_int64() && code->get_int64() >= 0 &&
+      code->get_int64() <= static_cast<int>(ErrorCode::internal)) {
+    error.code = static_cast<ErrorCode>(code->get_int64());
+  }
+  error.reason = query::text_member(object, "reason");
+  const std::string word = query::text_member(object, "word");
+  for (const std::string_view known : known_words) {
+    if (known == word) error.word = known;
+  }
+  return error;
+}
+
+}  // namespace octavo::analytics

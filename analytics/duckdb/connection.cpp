@@ -1,0 +1,165 @@
+#include "analytics/duckdb/connection.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace octavo::analytics::duckdb {
+
+namespace {
+
+// Opening fails with these texts although the file may be sound.
+constexpr std::array<std::string_view, 7> passing_causes{"lock",  "emory",            "open files", "space",
+                                                         "quota", "ermission denied", "Input/output"};
+
+bool may_be_sound(std::string_view text) {
+  return std::ranges::any_of(passing_causes,
+                             [&](std::string_view cause) { return text.find(cause) != std::string_view::npos; });
+}
+
+}  // namespace
+
+Error error_of(ErrorType type, std::string_view text) {
+  const auto is = [&](std::string_view words) { return text.find(words) != std::string_view::npos; };
+  std::string reason(text);
+  if (is("o space left") || is("uota exceeded")) return {ErrorCode::disk_full, std::move(reason), {}};
+  switch (type) {
+    case ErrorType::out_of_memory:
+      return {ErrorCode::overloaded, std::move(reason), "memory_limit"};
+    case ErrorType::interrupt:
+      return {ErrorCode::timeout, std::move(reason), {}};
+    case ErrorType::io:
+      return {ErrorCode::io_failure, std::move(reason), {}};
+    case ErrorType::fatal:
+    case ErrorType::internal:
+      return {ErrorCode::internal, std::move(reason), {}};
+    case ErrorType::permission:
+      break;
+  }
+  return {ErrorCode::bad_request, std::move(reason), {}};
+}
+
+Expected<std::shared_ptr<Instance>> Instance::open(const Api& api, const std::filesystem::path& file,
+                                                   const InstanceLimits& limits) {
+  Owned<ConfigHandle> config(api.destroy_config);
+  if (api.create_config(config.out()) != success) return out_of_memory();
+  const std::array<std::pair<const char*, std::string>, 5> options{{
+      {"memory_limit", fmt::format("{}B", limits.memory_bytes)},
+      {"threads", std::to_string(limits.threads)},
+      {"temp_directory", file.string() + ".tmp"},
+      {"autoinstall_known_extensions", "false"},
+      {"autoload_known_extensions", "false"},
+  }};
+  for (const auto& [name, value] : options) {
+    if (api.set_config(config.get(), name, value.c_str()) != success) {
+      return fail(ErrorCode::internal, fmt::format("DuckDB does not take the option {}={}.", name, value));
+    }
+  }
+  std::shared_ptr<Instance> instance(new Instance(api));
+  char* text = nullptr;
+  if (api.open_ext(file.c_str(), instance->database_.out(), config.get(), &text) == success) {
+    OCTAVO_TRY_VOID(confine(instance, limits));
+    return instance;
+  }
+  std::string reason = text != nullptr ? text : "DuckDB cannot open the file.";
+  api.free(text);
+  const auto code = may_be_sound(reason) ? ErrorCode::io_failure : ErrorCode::corrupted;
+  return fail(code, std::move(reason));
+}
+
+// As statements: as an option at the opening, the limit of temporary files is shown but not kept (1.5.6). Afterwards
+// nothing outside of the file can be read or written, and no statement changes any of this.
+Expected<void> Instance::confine(const std::shared_ptr<Instance>& instance, const InstanceLimits& limits) {
+  OCTAVO_TRY(auto connection, Connection::open(instance));
+  OCTAVO_TRY_VOID(connection.run(fmt::format("set max_temp_directory_size = '{}B'", limits.temporary_bytes)));
+  OCTAVO_TRY_VOID(connection.run("set enable_external_access = false"));
+  return connection.run("set lock_configuration = true");
+}
+
+std::optional<Error> Result::error() {
+  const char* const text = api_->result_error(&data_);
+  if (text == nullptr) return std::nullopt;
+  return error_of(api_->result_error_type(&data_), text);
+}
+
+Expected<Connection> Connection::open(std::shared_ptr<Instance> instance) {
+  Connection connection(std::move(instance));
+  const DatabaseHandle database = connection.instance_->handle();
+  if (connection.api().connect(database, connection.connection_.out()) != success) return out_of_memory();
+  return connection;
+}
+
+Expected<void> Connection::run(const std::string& sql) {
+  Result result(api());
+  if (api().query(handle(), sql.c_str(), &result.data()) == success) return {};
+  auto error = result.error();
+  return std::unexpected(error ? *std::move(error) : Error{ErrorCode::internal, "A statement failed: " + sql, {}});
+}
+
+Expected<std::vector<std::vector<SimpleValue>>> Connection::rows(const std::string& sql,
+                                                                 std::optional<std::string_view> parameter) {
+  const Api& functions = api();
+  Owned<StatementHandle> statement(functions.destroy_prepare);
+  if (functions.prepare(handle(), sql.c_str(), statement.out()) != success) {
+    const char* const text = functions.prepare_error(statement.get());
+    return fail(ErrorCode::internal, text != nullptr ? text : sql);
+  }
+  if (parameter) functions.bind_varchar_length(statement.get(), 1, parameter->data(), parameter->size());
+  Result result(functions);
+  if (functions.execute_prepared(statement.get(), &result.data()) != success) {
+    auto error = result.error();
+    return std::unexpected(error ? *std::move(error) : Error{ErrorCode::internal, sql, {}});
+  }
+  const Index columns = functions.column_count(&result.data());
+  std::vector<bool> is_text(columns);
+  for (Index column = 0; column < columns; ++column) {
+    Owned<TypeHandle> type(functions.destroy_logical_type);
+    *type.out() = functions.column_logical_type(&result.data(), column);
+    is_text[column] = functions.get_type_id(type.get()) == Type::text;
+  }
+  std::vector<std::vector<SimpleValue>> rows;
+  while (true) {
+    Owned<ChunkHandle> chunk(functions.destroy_data_chunk);
+    *chunk.out() = functions.fetch_chunk(result.data());
+    if (!chunk) return rows;
+    const Index size = functions.data_chunk_get_size(chunk.get());
+    const std::size_t first = rows.size();
+    rows.resize(first + size, std::vector<SimpleValue>(columns));
+    for (Index column = 0; column < columns; ++column) {
+      const VectorHandle vector = functions.data_chunk_get_vector(chunk.get(), column);
+      const std::uint64_t* const valid = functions.vector_get_validity(vector);
+      const void* const data = functions.vector_get_data(vector);
+      for (Index row = 0; row < size; ++row) {
+        if (valid != nullptr && (valid[row / 64] >> (row % 64) & 1) == 0) continue;
+        SimpleValue& value = rows[first + row][column];
+        value.is_null = false;
+        if (is_text[column]) {
+          value.text = static_cast<const StringValue*>(data)[row].view();
+        } else {
+          value.integer = static_cast<const std::int64_t*>(data)[row];
+        }
+      }
+    }
+  }
+}
+
+Expected<Transaction> Transaction::begin(Connection& connection, bool read_only) {
+  OCTAVO_TRY_VOID(connection.run(read_only ? "begin transaction read only" : "begin transaction"));
+  return Transaction(connection);
+}
+
+Expected<void> Transaction::commit() {
+  return std::exchange(connection_, nullptr)->run("commit");
+}
+
+std::string quoted_name(std::string_view name) {
+  std::string quoted = "\"";
+  for (const char c : name) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+}  // namespace octavo::analytics::duckdb

@@ -1,0 +1,319 @@
+#include "analytics/follow/database_analytics.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "query/follow/open_sources.h"
+
+namespace octavo::analytics {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// A batch costs more the more rows there are: the next one waits ten times as long, so that following takes a tenth of a
+// processor.
+constexpr milliseconds batch_pause_min{1'000};
+constexpr int batch_pause_factor = 10;
+constexpr milliseconds open_retry_min{500};
+constexpr milliseconds open_retry_max{10'000};
+constexpr std::size_t batch_rows_first = 1'024;
+
+query::FeedFollower::Options follower_options() {
+  query::FeedFollower::Options options;
+  options.subject = "the analytical store";
+  options.task.type = "analytics";
+  options.rows_first = batch_rows_first;
+  return options;
+}
+
+std::unexpected<Error> no_store() {
+  return fail(ErrorCode::not_found, "The database has no analytical store: PUT /{db}/_analytics makes one.");
+}
+
+}  // namespace
+
+/// Keeps what it uses, as its last job may end after the store is gone.
+class DatabaseAnalytics::Follower final : public query::FeedFollower {
+ public:
+  Follower(query::FollowContext& context, std::shared_ptr<TableFeed> feed)
+      : FeedFollower(context, *feed, follower_options()), progress_(context.progress), feed_(std::move(feed)) {}
+
+  bool is_complete() const { return is_complete_.load(std::memory_order_acquire); }
+
+ private:
+  void caught_up() override {
+    if (!is_complete_.exchange(true, std::memory_order_acq_rel)) progress_.notify_all();
+  }
+
+  partitioning::ChangeNotifier& progress_;
+  const std::shared_ptr<TableFeed> feed_;
+  std::atomic<bool> is_complete_{false};
+};
+
+struct DatabaseAnalytics::Entry {
+  Definition definition;
+  std::shared_ptr<TableFeed> feed;     ///< null: analytics are not enabled
+  std::shared_ptr<Follower> follower;  ///< null, as above
+  std::atomic<bool> is_open{false};    ///< the table's checkpoint is known
+  std::mutex mutex;                    ///< guards the next one
+  std::optional<Error> unopened;       ///< why it is not open yet
+};
+
+DatabaseAnalytics::DatabaseAnalytics(partitioning::Database& database, Process* process, boost::asio::thread_pool& pool,
+                                     query::ActiveTasks* tasks)
+    : database_(database), process_(process), context_{database, tasks, jobs_, progress_, nullptr}, jobs_(pool) {
+  auto definition = definition_of(database.engine().catalog(), database.instance_tag());
+  if (!definition) {
+    spdlog::error("database {}: its analytical store: {}", database.name(), definition.error().reason);
+  } else if (*definition) {
+    jobs_.post([this, defined = **definition] {
+      const std::lock_guard changing(change_mutex_);
+      {
+        const std::lock_guard lock(mutex_);
+        if (entry_ || stopped_) return;
+      }
+      auto next = std::make_shared<Entry>();
+      next->definition = defined;
+      replace(std::move(next));
+    });
+    any_.store(true, std::memory_order_release);
+  }
+}
+
+DatabaseAnalytics::~DatabaseAnalytics() {
+  shut_down();
+}
+
+void DatabaseAnalytics::resume(partitioning::Engine& engine) {
+  query::open_sources(engine, "databases with an analytical store", databases_with_store);
+}
+
+DatabaseAnalytics::EntryPtr DatabaseAnalytics::entry() const {
+  const std::lock_guard lock(mutex_);
+  return entry_;
+}
+
+// Called with change_mutex_ held. Null: the store ends.
+void DatabaseAnalytics::replace(EntryPtr next) {
+  if (next && process_ != nullptr) {
+    next->feed = std::make_shared<TableFeed>(database_, next->definition, *process_);
+    next->follower = std::make_shared<Follower>(context_, next->feed);
+  }
+  EntryPtr before;
+  std::shared_ptr<partitioning::Database> held;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    before = std::exchange(entry_, next);
+    held = std::exchange(keeps_open_, next && next->feed ? database_.weak_from_this().lock() : nullptr);
+    any_.store(next != nullptr, std::memory_order_release);
+  }
+  if (before && before->follower) {
+    before->follower->set_stopping(true);
+    before->feed->close();
+  }
+  if (next) remove_files_but(next->definition.id);
+  if (next && next->feed) start(next);
+}
+
+// Those of former definitions, which a crash may have left.
+void DatabaseAnalytics::remove_files_but(const std::string& id) const {
+  std::error_code ignored;
+  const auto folder = TableFeed::file_of(database_, {}).parent_path();
+  for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
+    if (id.empty() || !file.path().filename().string().starts_with(id)) {
+      std::filesystem::remove_all(file.path(), ignored);
+    }
+  }
+}
+
+void DatabaseAnalytics::start(const EntryPtr& entry) {
+  jobs_.post([this, weak = std::weak_ptr(entry)] {
+    if (const auto opened = weak.lock()) open(opened, open_retry_min);
+  });
+}
+
+void DatabaseAnalytics::open(const EntryPtr& entry, milliseconds retry) {
+  const auto opened = run_guarded("opening an analytical store", [&] { return entry->feed->open(); });
+  if (opened) {
+    {
+      const std::lock_guard lock(entry->mutex);
+      entry->unopened.reset();
+    }
+    entry->is_open.store(true, std::memory_order_release);
+    progress_.notify_all();
+    entry->follower->wake();
+    return;
+  }
+  {
+    const std::lock_guard lock(entry->mutex);
+    if (!entry->unopened || entry->unopened->reason != opened.error().reason) {
+      spdlog::warn("database {}: the analytical store waits: {}", database_.name(), opened.error().reason);
+    }
+    entry->unopened = opened.error();
+  }
+  progress_.notify_all();
+  jobs_.post_after(retry, [this, weak = std::weak_ptr(entry), retry] {
+    if (const auto again = weak.lock()) open(again, std::min(2 * retry, open_retry_max));
+  });
+}
+
+Expected<void> DatabaseAnalytics::define(Definition definition) {
+  const std::lock_guard changing(change_mutex_);
+  if (process_ == nullptr) return fail(ErrorCode::unsupported, "Analytics are not enabled.");
+  const EntryPtr before = entry();
+  if (before && before->definition.json == definition.json) return {};
+  // A library that cannot be used is told to the client, not to the log only. A process that starts again is waited for.
+  if (const auto channel = process_->connect(); !channel && !may_pass(channel.error())) {
+    return std::unexpected(channel.error());
+  }
+  OCTAVO_TRY_VOID(store_definition(database_.engine().catalog(), database_.instance_tag(), definition));
+  auto next = std::make_shared<Entry>();
+  next->definition = std::move(definition);
+  replace(std::move(next));
+  return {};
+}
+
+Expected<void> DatabaseAnalytics::remove() {
+  const std::lock_guard changing(change_mutex_);
+  OCTAVO_TRY(const auto definition, definition_of(database_.engine().catalog(), database_.instance_tag()));
+  if (!definition) return no_store();
+  OCTAVO_TRY_VOID(erase_definition(database_.engine().catalog(), database_.instance_tag()));
+  replace(nullptr);
+  remove_files_but("");
+  return {};
+}
+
+std::optional<DatabaseAnalytics::View> DatabaseAnalytics::view() {
+  const EntryPtr shown = entry();
+  View view;
+  if (!shown) {
+    // It may not have been opened yet.
+    const auto definition = definition_of(database_.engine().catalog(), database_.instance_tag());
+    if (!definition || !*definition) return std::nullopt;
+    view.definition = **definition;
+    view.file = TableFeed::file_of(database_, view.definition);
+    view.state = process_ != nullptr ? "building" : "disabled";
+    return view;
+  }
+  view.definition = shown->definition;
+  view.file = TableFeed::file_of(database_, view.definition);
+  if (!shown->feed) {
+    view.state = "disabled";
+    return view;
+  }
+  const storage::Sequence watermark = database_.watermark();
+  view.sequence = shown->feed->checkpoint();
+  view.behind = watermark - std::min(watermark, view.sequence);
+  {
+    const std::lock_guard lock(shown->mutex);
+    view.failure = shown->unopened;
+  }
+  if (!view.failure) view.failure = shown->follower->failure();
+  view.state = view.failure ? "waiting" : shown->follower->is_complete() ? "following" : "building";
+  return view;
+}
+
+Expected<bool> DatabaseAnalytics::is_reached(const partitioning::Database& database, const Entry& entry,
+                                             storage::Sequence sequence) {
+  OCTAVO_TRY(const partitioning::HiddenDeletions hidden, database.hidden_deletions());
+  return entry.feed->checkpoint() >= sequence && entry.feed->purge_count() >= hidden.purge_count &&
+         (entry.feed->built() || entry.follower->is_complete());
+}
+
+Task<Expected<void>> DatabaseAnalytics::wait(storage::Sequence sequence,
+                                             std::chrono::steady_clock::time_point deadline) {
+  const auto keep_database = database_.shared_from_this();
+  while (true) {
+    const std::uint64_t epoch = progress_.epoch();
+    const EntryPtr found = entry();
+    if (!found && !any_.load(std::memory_order_acquire)) co_return no_store();
+    if (found && !found->feed) co_return fail(ErrorCode::unsupported, "Analytics are not enabled.", "analytics_disabled");
+    if (found && found->is_open.load(std::memory_order_acquire)) {
+      std::function<Expected<bool>()> is_there = [this, found, sequence] {
+        return is_reached(database_, *found, sequence);
+      };
+      co_return co_await found->follower->wait(std::move(is_there), deadline);
+    }
+    if (found) {
+      const std::lock_guard lock(found->mutex);
+      if (found->unopened && !may_pass(*found->unopened)) co_return std::unexpected(*found->unopened);
+    }
+    const bool notified = co_await progress_.wait(epoch, deadline);
+    if (!notified) co_return fail(ErrorCode::timeout, "The analytical store is not open yet.");
+  }
+}
+
+Expected<std::filesystem::path> DatabaseAnalytics::file() {
+  constexpr std::string_view opens = "The analytical store is being opened: try again.";
+  const EntryPtr found = entry();
+  if (!found) {
+    OCTAVO_TRY(const auto definition, definition_of(database_.engine().catalog(), database_.instance_tag()));
+    if (!definition) return no_store();
+    return fail(ErrorCode::overloaded, std::string(opens));
+  }
+  if (!found->feed || !found->is_open.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(found->mutex);
+    if (found->unopened) return std::unexpected(*found->unopened);
+    return fail(ErrorCode::overloaded, std::string(opens));
+  }
+  if (!found->feed->built() && !found->follower->is_complete()) {
+    return fail(ErrorCode::overloaded,
+                fmt::format("The table is being built: it has the database up to the sequence {} of {}. Try again later.",
+                            found->feed->checkpoint(), database_.watermark()));
+  }
+  return TableFeed::file_of(database_, found->definition);
+}
+
+void DatabaseAnalytics::committed() {
+  if (!any_.load(std::memory_order_relaxed) || planned_.exchange(true, std::memory_order_acq_rel)) return;
+  const EntryPtr followed = entry();
+  const auto last = followed && followed->feed ? followed->feed->last_batch() : milliseconds(0);
+  jobs_.post_after(std::max(batch_pause_min, batch_pause_factor * last), [this] {
+    planned_.store(false, std::memory_order_release);
+    wake();
+  });
+}
+
+void DatabaseAnalytics::wake() {
+  const EntryPtr followed = entry();
+  if (followed && followed->is_open.load(std::memory_order_acquire)) followed->follower->wake();
+}
+
+storage::Sequence DatabaseAnalytics::followed_through() const {
+  constexpr auto all = std::numeric_limits<storage::Sequence>::max();
+  const EntryPtr followed = any_.load(std::memory_order_acquire) ? entry() : nullptr;
+  if (!followed || !followed->follower || !followed->is_open.load(std::memory_order_acquire)) return all;
+  return followed->follower->makes_progress() ? followed->feed->checkpoint() : all;
+}
+
+void DatabaseAnalytics::shut_down() {
+  EntryPtr followed;
+  std::shared_ptr<partitioning::Database> held;
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    followed = std::exchange(entry_, nullptr);
+    held = std::exchange(keeps_open_, nullptr);
+  }
+  if (followed && followed->follower) {
+    followed->follower->set_stopping(true);
+    followed->feed->interrupt();
+  }
+  context_.shut_down = true;
+  jobs_.stop();
+  if (followed && followed->follower) {
+    followed->follower->end_task();
+    followed->feed->close();
+  }
+  progress_.notify_all();
+}
+
+}  // namespace octavo::analytics

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include <boost/asio/thread_pool.hpp>
+
+#include "analytics/follow/definition.h"
+#include "analytics/follow/table_feed.h"
+#include "analytics/process/process.h"
+#include "base/jobs/background_jobs.h"
+#include "base/task.h"
+#include "partitioning/change_notifier.h"
+#include "partitioning/engine.h"
+#include "query/follow/feed_attachment.h"
+#include "query/follow/feed_follower.h"
+
+namespace octavo::analytics {
+
+/// The analytical store of an open database: its definition, and what keeps its table up to date.
+///
+/// Thread-safe. As long as there is a store that is followed the database stays open.
+class DatabaseAnalytics final : public query::FeedAttachment {
+ public:
+  /// `process`: null: analytics are not enabled, so nothing is followed. `pool`: for what waits for the process.
+  DatabaseAnalytics(partitioning::Database& database, Process* process, boost::asio::thread_pool& pool,
+                    query::ActiveTasks* tasks);
+  ~DatabaseAnalytics() override;
+
+  // These block, as they write to the catalog.
+
+  /// Begins the store, or gives it another definition: then its table is made again. Errors: those of
+  /// Process::connect that do not pass.
+  Expected<void> define(Definition definition);
+  /// Ends the store and removes its file. Error not_found: there is none.
+  Expected<void> remove();
+
+  struct View {
+    Definition definition;
+    std::filesystem::path file;    ///< of the table; it may not be there yet
+    std::string_view state;  ///< disabled, building, following, waiting
+    std::optional<Error> failure;
+    storage::Sequence sequence = 0;
+    storage::Sequence behind = 0;  ///< changes that the table lacks, at most
+  };
+  /// nullopt: the database has no analytical store.
+  std::optional<View> view();
+  /// The file of the table, for queries. Errors: not_found: the database has no analytical store; overloaded: the table
+  /// is not built or opened yet; why it cannot be opened.
+  Expected<std::filesystem::path> file();
+
+  /// Waits until the table has what the database had up to `sequence`, and lacks what was purged. Errors: not_found: there
+  /// is no store; timeout at the deadline; why the table cannot be followed.
+  Task<Expected<void>> wait(storage::Sequence sequence, std::chrono::steady_clock::time_point deadline);
+
+  /// Opens the databases that have a store, so that they are followed after a restart.
+  static void resume(partitioning::Engine& engine);
+
+  void committed() override;
+  void shut_down() override;
+  storage::Sequence followed_through() const override;
+
+ private:
+  class Follower;
+  struct Entry;
+  using EntryPtr = std::shared_ptr<Entry>;
+  void start(const EntryPtr& entry);
+  void open(const EntryPtr& entry, std::chrono::milliseconds retry);
+  void replace(EntryPtr next);
+  void remove_files_but(const std::string& id) const;
+  void wake();
+  EntryPtr entry() const;
+  static Expected<bool> is_reached(const partitioning::Database& database, const Entry& entry,
+                                   storage::Sequence sequence);
+
+  partitioning::Database& database_;
+  Process* const process_;
+  std::atomic<bool> any_{false};
+  std::atomic<bool> planned_{false};
+  std::mutex change_mutex_;  ///< held while the store is defined or removed
+
+  mutable std::mutex mutex_;  ///< guards the members up to the empty line
+  EntryPtr entry_;            ///< null: there is no store
+  std::shared_ptr<partitioning::Database> keeps_open_;
+  bool stopped_ = false;
+
+  partitioning::ChangeNotifier progress_;
+  query::FollowContext context_;
+  BackgroundJobs jobs_;  ///< last: stops before the members that its jobs use are destroyed
+};
+
+}  // namespace octavo::analytics

@@ -1,0 +1,113 @@
+#include "analytics/follow/definition.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "analytics/table/schema.h"
+#include "base/digest.h"
+#include "query/json/parsed_document.h"
+
+namespace octavo::analytics {
+
+namespace {
+
+namespace json = boost::json;
+using storage::Catalog;
+
+constexpr std::string_view syntax_word = "analytics_syntax";
+constexpr std::string_view fact_name = "analytics";
+constexpr std::size_t id_bytes = 16;
+constexpr std::string_view databases_area = "analytics";
+
+Expected<std::string> read_path(const json::value& value) {
+  const std::string_view path = value.is_string() ? std::string_view(value.get_string()) : std::string_view();
+  const std::string_view name = path.empty() ? path : path.substr(1);
+  if (!path.starts_with('/') || name.empty() || name.starts_with('_') || name.contains('/') ||
+      name.size() > Schema::name_bytes_max) {
+    return fail(ErrorCode::bad_request,
+                "`include` must be a list of properties of the top level, such as [\"/orderId\", \"/city\"].", syntax_word);
+  }
+  return std::string(name);
+}
+
+}  // namespace
+
+Expected<Definition> Definition::parse(const json::object& object) {
+  Definition definition;
+  std::string_view mode = "well_defined";
+  for (const auto& [name, value] : object) {
+    if (name == "mode") {
+      mode = value.is_string() ? std::string_view(value.get_string()) : std::string_view();
+    } else if (name == "include") {
+      if (!value.is_array() || value.get_array().empty() || value.get_array().size() > include_max) {
+        return fail(ErrorCode::bad_request,
+                    fmt::format("`include` must be a list of 1 to {} properties, such as [\"/orderId\"].", include_max),
+                    syntax_word);
+      }
+      for (const auto& path : value.get_array()) {
+        OCTAVO_TRY(auto property, read_path(path));
+        definition.include.push_back(std::move(property));
+      }
+    } else {
+      return fail(ErrorCode::bad_request,
+                  fmt::format("Unknown member `{}`; the known ones are mode and include.",
+                              std::string_view(name).substr(0, 64)),
+                  syntax_word);
+    }
+  }
+  if (mode != "well_defined") {
+    return fail(ErrorCode::bad_request, "`mode` must be `well_defined`.", syntax_word);
+  }
+  definition.id = crypto::hex_identity(crypto::random_bytes(id_bytes));
+  definition.json = object;
+  definition.json["mode"] = "well_defined";
+  return definition;
+}
+
+Expected<std::optional<Definition>> definition_of(Catalog& catalog, std::string_view tag) {
+  OCTAVO_TRY(const auto text, catalog.fact(Catalog::area_of_database(tag), fact_name));
+  if (!text) return std::nullopt;
+  const auto damaged = [] {
+    return fail(ErrorCode::corrupted, "What is stored of the analytical store is damaged.");
+  };
+  const auto parsed = query::parse_json(*text);
+  if (!parsed || !parsed->is_object()) return damaged();
+  const auto* const stored = parsed->get_object().if_contains("definition");
+  const std::string id = query::text_member(parsed->get_object(), "id");
+  if (stored == nullptr || !stored->is_object() || id.empty()) return damaged();
+  OCTAVO_TRY(auto definition, Definition::parse(stored->get_object()));
+  definition.id = id;
+  return definition;
+}
+
+Expected<void> store_definition(Catalog& catalog, std::string_view tag, const Definition& definition) {
+  OCTAVO_TRY_VOID(catalog.set_fact(databases_area, tag, ""));
+  const json::object stored{{"id", definition.id}, {"definition", definition.json}};
+  return catalog.set_fact(Catalog::area_of_database(tag), fact_name, json::serialize(stored));
+}
+
+Expected<void> erase_definition(Catalog& catalog, std::string_view tag) {
+  OCTAVO_TRY_VOID(catalog.erase_fact(Catalog::area_of_database(tag), fact_name));
+  return catalog.erase_fact(databases_area, tag);
+}
+
+Expected<std::vector<std::string>> databases_with_store(Catalog& catalog) {
+  std::vector<std::string> names;
+  OCTAVO_TRY(const auto facts, catalog.facts(databases_area));
+  if (facts.empty()) return names;
+  OCTAVO_TRY(const auto databases, catalog.all());
+  for (const auto& [tag, text] : facts) {
+    OCTAVO_TRY(const auto definition, catalog.fact(Catalog::area_of_database(tag), fact_name));
+    const auto database = std::ranges::find(databases, tag, &storage::DatabaseRecord::instance_tag);
+    if (database == databases.end() || !definition) {
+      OCTAVO_TRY_VOID(catalog.erase_fact(databases_area, tag));
+    } else {
+      names.push_back(database->name);
+    }
+  }
+  return names;
+}
+
+}  // namespace octavo::analytics

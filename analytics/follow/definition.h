@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json.hpp>
+
+#include "base/error.h"
+#include "storage/catalog.h"
+
+/// Format (facts of analytical stores):
+///   area of the database   "analytics"           → {"id":…,"definition":{"mode":"well_defined","include":[…]}}
+///   area "analytics"       tag of the database   → (empty)          it may have an analytical store
+namespace octavo::analytics {
+
+/// What `PUT /{db}/_analytics` asks for: which columns the documents have.
+struct Definition {
+  static constexpr std::size_t include_max = 1'000;
+
+  std::string id;  ///< names the table's file: another definition gets another file
+  /// Names of properties of the top level; empty: all.
+  std::vector<std::string> include;
+  boost::json::object json;  ///< as it was given, with the mode
+
+  /// With a new id. Errors: bad_request with the word analytics_syntax.
+  static Expected<Definition> parse(const boost::json::object& json);
+};
+
+/// nullopt: the database has no analytical store.
+Expected<std::optional<Definition>> definition_of(storage::Catalog& catalog, std::string_view tag);
+Expected<void> store_definition(storage::Catalog& catalog, std::string_view tag, const Definition& definition);
+Expected<void> erase_definition(storage::Catalog& catalog, std::string_view tag);
+/// Names of the databases that have an analytical store. Forgets those that are gone.
+Expected<std::vector<std::string>> databases_with_store(storage::Catalog& catalog);
+
+}  // namespace octavo::analytics

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/json.hpp>
+
+#include "analytics/channel/channel.h"
+#include "analytics/follow/definition.h"
+#include "analytics/process/process.h"
+#include "partitioning/database.h"
+#include "query/follow/feed_index.h"
+#include "query/follow/purge_scan.h"
+
+namespace octavo::analytics {
+
+/// Passes the feed of a database to its table in the analytical process (DocumentTable), in batches, and waits for each
+/// until it is committed there. The table's checkpoint is the truth: after a crash of either process the feed continues
+/// from it.
+///
+/// The server pushes, because it has the follower that knows purges, dropped tombstones and moves (query/follow).
+class TableFeed final : public query::FeedConsumer {
+ public:
+  TableFeed(partitioning::Database& database, Definition definition, Process& process);
+
+  /// Opens the table, and learns how far it is. Errors: those of Process::connect and of the process.
+  Expected<void> open();
+  /// Closes the table in the process. Blocks while a batch is written.
+  void close();
+  /// Ends a batch that is under way with an error.
+  void interrupt();
+
+  storage::Sequence checkpoint() const override { return checkpoint_.load(std::memory_order_acquire); }
+  storage::Sequence complete_through() const override { return complete_through_.load(std::memory_order_acquire); }
+  std::uint64_t purge_count() const override { return purge_count_.load(std::memory_order_acquire); }
+  storage::Sequence knows_deletions_through() const override;
+  query::FeedBodies bodies() const override { return query::FeedBodies::as_stored; }
+  Expected<std::size_t> apply(const query::FeedChanges& changes) override;
+  Expected<bool> remove_known(const query::KnownPurges& purges) override;
+  Expected<bool> remove_purged(const query::GoneDocuments& gone, std::size_t documents_max) override;
+
+  /// The table had all documents once.
+  bool built() const { return built_.load(std::memory_order_acquire); }
+  /// How long the last batch took.
+  std::chrono::milliseconds last_batch() const { return last_batch_.load(std::memory_order_relaxed); }
+  const Definition& definition() const { return definition_; }
+  /// The file of DuckDB, in the database's folder: it goes with the database.
+  static std::filesystem::path file_of(const partitioning::Database& database, const Definition& definition);
+
+ private:
+  Expected<std::string> ask(FrameKind kind, std::string_view payload);
+  Expected<void> learn_state(std::string_view payload);
+  Expected<void> remove(const std::vector<std::string>& ids, std::uint64_t purge_count);
+  Expected<void> open_with_lock();
+
+  partitioning::Database& database_;
+  const Definition definition_;
+  Process& process_;
+
+  std::mutex work_mutex_;  ///< held while a batch is written; guards the next two
+  bool closed_ = false;
+  query::PurgeScan purge_scan_;
+
+  std::mutex channel_mutex_;        ///< guards channel_, but not its use by the holder of work_mutex_
+  std::optional<Channel> channel_;  ///< nullopt: not open; changed with both mutexes held
+
+  std::atomic<storage::Sequence> checkpoint_{0};
+  std::atomic<storage::Sequence> complete_through_{0};
+  std::atomic<std::uint64_t> purge_count_{0};
+  std::atomic<bool> built_{false};
+  std::atomic<std::chrono::milliseconds> last_batch_{};
+};
+
+}  // namespace octavo::analytics

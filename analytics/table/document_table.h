@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analytics/duckdb/connection.h"
+#include "analytics/table/row_writer.h"
+#include "analytics/table/schema.h"
+#include "base/error.h"
+
+namespace octavo::analytics {
+
+/// A change of a document, for its row.
+struct TableChange {
+  std::string_view id;
+  std::string_view revision;
+  std::int64_t modified_s = 0;
+  bool present = false;   ///< false: deleted
+  std::string_view json;  ///< the stored body
+};
+
+/// How far the table has followed the database.
+struct TableState {
+  std::uint64_t checkpoint = 0;
+  std::uint64_t purge_count = 0;
+  bool built = false;  ///< it had all documents once
+};
+
+/// The documents of a database as the rows of a table of DuckDB, in a file of its own. Everything in it is derived: a file
+/// that cannot be used is made again.
+///
+/// Format (analytical store):
+///   documents            _id varchar, _rev varchar, _ts bigint, _rest json, then the columns of octavo.columns
+///   octavo.state         format bigint, checkpoint bigint, purge_count bigint, built boolean    one row
+///   octavo.columns       position bigint, name varchar, type varchar, dropped bigint     the columns of documents
+///
+/// The state changes in the transaction of the rows that it speaks of: after a crash the table continues from there, and no
+/// change is missing or there twice. One thread at a time.
+class DocumentTable {
+ public:
+  /// Opens or creates the table. `include` decides which properties may have columns. `beyond`: the sequence of the
+  /// database; a table that is further belongs to another past, and is made again. Errors: those of error_of().
+  static Expected<DocumentTable> open(std::shared_ptr<duckdb::Instance> instance, std::vector<std::string> include,
+                                      std::uint64_t beyond);
+
+  const TableState& state() const { return state_; }
+  /// Brings the rows of these documents, each at most once, up to date. Precondition: the table's checkpoint is the
+  /// feed's position before them. Afterwards it is `reached`; `complete`: then the table has all documents. After an
+  /// error nothing has changed.
+  Expected<void> apply(const std::vector<TableChange>& changes, std::uint64_t reached, bool complete);
+  /// Removes rows, and stores the purge count of the database that this accounts for.
+  Expected<void> remove(const std::vector<std::string_view>& ids, std::uint64_t purge_count);
+  /// At most `count_max` ids of rows after `after`, in their order.
+  Expected<std::vector<std::string>> ids_after(std::string_view after, std::size_t count_max);
+
+ private:
+  DocumentTable(duckdb::Connection connection, std::vector<std::string> include)
+      : connection_(std::move(connection)), schema_(std::move(include)) {}
+
+  Expected<bool> load(std::uint64_t beyond);
+  Expected<void> create();
+  Expected<void> change_columns(Schema& schema);
+  Expected<void> remove_rows(const std::vector<std::string_view>& ids);
+  Expected<void> append_rows(const std::vector<RowSource>& rows, Schema& schema);
+  Expected<void> store_dropped(const Schema& schema);
+  Expected<void> store_state(const TableState& state);
+
+  duckdb::Connection connection_;
+  Schema schema_;
+  TableState state_;
+};
+
+/// What is shown of a table.
+struct TableStatus {
+  TableState state;
+  std::uint64_t rows = 0;
+  std::vector<Column> columns;
+};
+/// Errors: not_found: the table was not made yet.
+Expected<TableStatus> read_table_status(duckdb::Connection& connection);
+
+}  // namespace octavo::analytics

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include <boost/json.hpp>
+
+#include "analytics/channel/channel.h"
+#include "analytics/duckdb/connection.h"
+
+namespace octavo::analytics {
+
+enum class ResultFormat : std::uint8_t { json, ndjson, csv };
+
+struct SqlQuery {
+  std::string sql;
+  boost::json::array parameters;  ///< null, booleans, numbers and strings
+  ResultFormat format = ResultFormat::json;
+};
+
+/// Runs exactly one SELECT statement in a transaction that only reads, and sends its result in pieces over the channel
+/// (FrameKind::rows) while it comes: memory does not grow with it, and a reader that is slow slows the query down.
+///
+/// JSON: `{"columns":[…],"rows":[{…},…]}`; NDJSON: an object in each line; CSV: RFC 4180, with a line of names.
+///
+/// Errors: bad_request with the word invalid_sql (anything else than one SELECT, DuckDB's own errors, parameters) or
+/// memory_limit; timeout with the word query_timeout; those of the disk.
+Expected<void> run_sql_query(duckdb::Connection& connection, const SqlQuery& query, Channel& channel,
+                             std::chrono::milliseconds time_max);
+
+}  // namespace octavo::analytics

@@ -1,0 +1,217 @@
+#include "analytics/worker/worker.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "analytics/channel/batch.h"
+#include "analytics/channel/channel.h"
+#include "analytics/table/document_table.h"
+#include "analytics/worker/instances.h"
+#include "analytics/worker/sql_query.h"
+#include "base/jobs/background_jobs.h"
+#include "base/machine/resources.h"
+#include "query/json/parsed_document.h"
+
+namespace octavo::analytics {
+
+namespace {
+
+namespace json = boost::json;
+
+// Of the address space: the library, the stacks of threads, what the allocator reserves. Beside it two databases may use
+// all their memory at once.
+constexpr std::uint64_t address_bytes = 4ULL << 30;
+constexpr std::uint64_t memory_factor = 2;
+
+// A sanitizer takes terabytes of the address space.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool is_sanitized = true;
+#else
+constexpr bool is_sanitized = false;
+#endif
+#else
+constexpr bool is_sanitized = false;
+#endif
+
+// What cannot be had is done without: the process is a guest.
+void give_way(const WorkerOptions& options) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // The server ends the process by closing the socket; a terminal's signals are for the server.
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
+  const sched_param none{};
+  ::sched_setscheduler(0, SCHED_IDLE, &none);
+  std::ofstream("/proc/self/oom_score_adj") << "1000";
+  if (!is_sanitized) {
+    const rlim_t limit = address_bytes + memory_factor * options.memory_bytes;
+    const rlimit bounds{limit, limit};
+    ::setrlimit(RLIMIT_AS, &bounds);
+  }
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+}
+
+struct WorkerState {
+  Instances instances;
+  std::chrono::milliseconds query_time_max;
+};
+
+std::string state_payload(const TableState& state) {
+  return json::serialize(json::object{{"checkpoint", state.checkpoint}, {"purge_count", state.purge_count}, {"built", state.built}});
+}
+
+Expected<json::object> read_object(const Frame& frame) {
+  OCTAVO_TRY(const auto parsed, query::parse_json(frame.payload));
+  if (!parsed.is_object()) return fail(ErrorCode::internal, "A message is not an object.");
+  return parsed.get_object();
+}
+
+std::uint64_t number_member(const json::object& object, std::string_view name) {
+  const auto* const value = object.if_contains(name);
+  if (value == nullptr || !value->is_number()) return 0;
+  return value->is_uint64() ? value->get_uint64() : value->to_number<std::uint64_t>();
+}
+
+Expected<std::string> answer(DocumentTable& table, const Frame& frame) {
+  switch (frame.kind) {
+    case FrameKind::apply: {
+      OCTAVO_TRY(const Batch batch, read_batch(frame.payload));
+      // The reply to an earlier batch may have been lost: the server asks again from where the table is.
+      if (batch.from == table.state().checkpoint) OCTAVO_TRY_VOID(table.apply(batch.changes, batch.reached, batch.complete));
+      return state_payload(table.state());
+    }
+    case FrameKind::remove: {
+      OCTAVO_TRY(const Removal removal, read_removal(frame.payload));
+      OCTAVO_TRY_VOID(table.remove(removal.ids, removal.purge_count));
+      return state_payload(table.state());
+    }
+    case FrameKind::list_ids: {
+      OCTAVO_TRY(const auto request, read_object(frame));
+      OCTAVO_TRY(const auto ids, table.ids_after(query::text_member(request, "after"), number_member(request, "count")));
+      return json::serialize(json::value_from(ids));
+    }
+    default:
+      return fail(ErrorCode::internal, "An unknown message.");
+  }
+}
+
+// Serves what follows one database, until the server closes the channel.
+Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) {
+  OCTAVO_TRY(const auto request, read_object(first));
+  std::vector<std::string> include;
+  if (const auto* const names = request.if_contains("include"); names != nullptr && names->is_array()) {
+    for (const auto& name : names->get_array()) include.emplace_back(name.get_string());
+  }
+  OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), true));
+  OCTAVO_TRY(auto table, DocumentTable::open(lease.instance(), std::move(include), number_member(request, "beyond")));
+  OCTAVO_TRY_VOID(channel.send(FrameKind::reply, state_payload(table.state())));
+  while (true) {
+    const auto frame = channel.receive();
+    if (!frame) return {};  // closed
+    const auto answered =
+        run_guarded("a batch", [&]() -> Expected<std::string> { return answer(table, *frame); });
+    const auto sent = answered ? channel.send(FrameKind::reply, *answered)
+                               : channel.send(FrameKind::failure, failure_payload(answered.error()));
+    if (!sent) return {};
+  }
+}
+
+Expected<void> run_sql(WorkerState& state, Channel& channel, const Frame& first) {
+  OCTAVO_TRY(const auto request, read_object(first));
+  SqlQuery query;
+  query.sql = query::text_member(request, "sql");
+  if (const auto* const values = request.if_contains("parameters"); values != nullptr && values->is_array()) {
+    query.parameters = values->get_array();
+  }
+  const std::string format = query::text_member(request, "format");
+  query.format = format == "csv"      ? ResultFormat::csv
+                 : format == "ndjson" ? ResultFormat::ndjson
+                                      : ResultFormat::json;
+  OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), false));
+  OCTAVO_TRY(auto connection, duckdb::Connection::open(lease.instance()));
+  return run_sql_query(connection, query, channel, state.query_time_max);
+}
+
+Expected<void> read_status(WorkerState& state, Channel& channel, const Frame& first) {
+  OCTAVO_TRY(const auto request, read_object(first));
+  OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), false));
+  OCTAVO_TRY(auto connection, duckdb::Connection::open(lease.instance()));
+  OCTAVO_TRY(const TableStatus status, read_table_status(connection));
+  json::array columns;
+  for (const Column& column : status.columns) {
+    columns.push_back(
+        json::object{{"name", column.name}, {"type", sql_name(column.type)}, {"values_dropped", column.dropped}});
+  }
+  return channel.send(FrameKind::reply, json::serialize(json::object{{"checkpoint", status.state.checkpoint},
+                                                                     {"rows", status.rows},
+                                                                     {"columns", std::move(columns)}}));
+}
+
+void serve(WorkerState& state, Descriptor socket) {
+  Channel channel(std::move(socket));
+  const auto done = run_guarded("an operation of the analytical store", [&]() -> Expected<void> {
+    OCTAVO_TRY(const Frame first, channel.receive());
+    switch (first.kind) {
+      case FrameKind::open_table:
+        return follow(state, channel, first);
+      case FrameKind::run_sql:
+        return run_sql(state, channel, first);
+      case FrameKind::read_status:
+        return read_status(state, channel, first);
+      default:
+        return fail(ErrorCode::internal, "An unknown message.");
+    }
+  });
+  if (!done) static_cast<void>(channel.send(FrameKind::failure, failure_payload(done.error())));
+}
+
+void report(const Descriptor& control, const std::string& text) {
+  static_cast<void>(::send(control.get(), text.data(), text.size(), MSG_NOSIGNAL));
+}
+
+}  // namespace
+
+int run_worker(const WorkerOptions& options) {
+  give_way(options);
+  const Descriptor control(control_descriptor);
+  const auto api = duckdb::load_library(options.library, options.library_sha256);
+  if (!api) {
+    report(control, failure_payload(api.error()));
+    return 1;
+  }
+  const duckdb::InstanceLimits limits{.memory_bytes = options.memory_bytes,
+                                      .temporary_bytes = options.temporary_bytes,
+                                      .threads = std::max<std::size_t>(1, available_resources().processors - 1)};
+  WorkerState state{Instances(**api, limits), options.query_time_max};
+  report(control, json::serialize(json::object{{"version", (*api)->library_version()}}));
+  while (auto socket = receive_descriptor(control)) {
+    try {
+      std::thread([&state, passed = std::make_shared<Descriptor>(*std::move(socket))] {
+        serve(state, std::move(*passed));
+      }).detach();
+    } catch (const std::exception& error) {
+      // The channel is closed, which the server notices.
+      static_cast<void>(std::fprintf(stderr, "octavo analytics: no thread for an operation: %s\n", error.what()));
+    }
+  }
+  // Threads may still run: what they have not committed is lost, as in a crash.
+  ::_exit(0);
+}
+
+}  // namespace octavo::analytics

@@ -1,0 +1,119 @@
+// /{db}/_analytics: the analytical store of a database, its documents in columns.
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "analytics/analytics.h"
+#include "api/couch/analytics/routes.h"
+#include "api/couch/call/json_reply.h"
+#include "api/couch/call/json_request.h"
+#include "api/couch/call/query_parameters.h"
+#include "partitioning/engine.h"
+#include "query/database/database_services.h"
+
+namespace octavo::api::couch {
+
+namespace {
+
+namespace json = boost::json;
+using analytics::DatabaseAnalytics;
+
+constexpr std::size_t timeout_default_ms = 10'000;
+constexpr std::size_t timeout_max_ms = 600'000;
+
+Expected<DatabaseAnalytics*> analytics_of(const Call& call) {
+  OCTAVO_TRY(auto* const services, query::required(call.database_services()));
+  auto* const found = analytics::Analytics::of(services->attachment());
+  if (found == nullptr || call.services.analytics == nullptr) {
+    return fail(ErrorCode::internal, "The engine was opened without analytics.");
+  }
+  return found;
+}
+
+Task<Expected<Reply>> put_store(Call& call) {
+  OCTAVO_CO_TRY(auto* const store, analytics_of(call));
+  OCTAVO_CO_TRY_VOID(call.services.analytics->require_enabled());
+  if (call.database->name().starts_with('_')) {
+    co_return fail(ErrorCode::bad_request, "A system database has no analytical store.", "analytics_syntax");
+  }
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  OCTAVO_CO_TRY(auto definition, analytics::Definition::parse(body));
+  auto define = [&] { return store->define(std::move(definition)); };
+  OCTAVO_CO_TRY_VOID(co_await call.services.analytics->workers().run_blocking(std::move(define)));
+  co_return json_reply(json::object{{"ok", true}});
+}
+
+Task<Expected<Reply>> delete_store(Call& call) {
+  OCTAVO_CO_TRY(auto* const store, analytics_of(call));
+  auto remove = [store] { return store->remove(); };
+  OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking(std::move(remove)));
+  co_return json_reply(json::object{{"ok", true}});
+}
+
+/// What is only known to the process is null while it cannot be asked.
+Expected<json::object> shown(const Call& call, DatabaseAnalytics& store) {
+  const auto view = store.view();
+  if (!view) {
+    return fail(ErrorCode::not_found, "The database has no analytical store: PUT /{db}/_analytics makes one.");
+  }
+  json::object object{{"state", view->state},
+                      {"reason", view->failure ? json::value(view->failure->reason) : json::value()},
+                      {"definition", view->definition.json},
+                      {"sequence", view->sequence},
+                      {"lag", view->behind},
+                      {"rows", nullptr},
+                      {"columns", nullptr}};
+  if (!call.services.analytics->enabled()) return object;
+  auto known = call.services.analytics->table_status(view->file);
+  if (known) {
+    object["rows"] = known->at("rows");
+    object["columns"] = known->at("columns");
+  } else if (!view->failure && known.error().code != ErrorCode::not_found) {
+    object["reason"] = known.error().reason;
+  }
+  return object;
+}
+
+Task<Expected<void>> wait_for(const Call& call, DatabaseAnalytics& store, std::string_view wanted) {
+  OCTAVO_CO_TRY_VOID(call.services.analytics->require_enabled());
+  const auto position = call.database->parse_sequence(wanted);
+  if (!position) {
+    co_return fail(ErrorCode::bad_request, "`wait_for` must be `now`, or a sequence of the database.",
+                   "query_parse_error");
+  }
+  OCTAVO_CO_TRY(const auto timeout_ms, wanted_count(call.request, "timeout", timeout_default_ms, timeout_max_ms));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  const auto reached = co_await store.wait(position->sequence, deadline);
+  if (!reached && reached.error().code == ErrorCode::timeout) {
+    co_return fail(
+        ErrorCode::timeout,
+        fmt::format("The table is not that far after {} ms: ask again, or with a longer `timeout`.", timeout_ms));
+  }
+  co_return reached;
+}
+
+Task<Expected<Reply>> get_store(Call& call) {
+  OCTAVO_CO_TRY(auto* const store, analytics_of(call));
+  if (const auto wanted = call.request.parameter("wait_for")) {
+    OCTAVO_CO_TRY_VOID(co_await wait_for(call, *store, *wanted));
+  }
+  auto show = [&] { return shown(call, *store); };
+  const bool enabled = call.services.analytics->enabled();
+  Workers& workers = enabled ? call.services.analytics->workers() : call.services.engine.workers();
+  OCTAVO_CO_TRY(auto object, co_await workers.run_blocking(std::move(show)));
+  co_return json_reply(std::move(object));
+}
+
+}  // namespace
+
+void add_analytics_store_routes(RouteList& routes) {
+  routes.push_back({Method::get, "/{db}/_analytics", Access::database_member, get_store});
+  routes.push_back({Method::put, "/{db}/_analytics", Access::database_admin, put_store});
+  routes.push_back({Method::del, "/{db}/_analytics", Access::database_admin, delete_store});
+}
+
+}  // namespace octavo::api::couch

@@ -1,0 +1,314 @@
+// Analytical stores: what rows documents have, what they are after changes, and who may ask.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { erase, save } from '../edits.mjs';
+import { eventually, expectError, expectStatus, Server } from '../harness.mjs';
+import { analyticsArgs, ask, askRaw, assertSameRows, current, define, needsLibrary, startAnalytics, storeOf } from './analytics_support.mjs';
+
+const types = (status) => Object.fromEntries(status.columns.map(({ name, type }) => [name, type]));
+
+describe('rows of documents', needsLibrary, () => {
+  test('the first type seen is the column\'s, integers widen, other values are NULL and counted', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await save(server, db, 'a', { n: 1, city: 'Bern', open: true, tags: ['x'], size: { w: 2 }, nothing: null });
+    await save(server, db, 'b', { n: 2.5, city: 7, open: 'yes', tags: { y: 1 }, size: 3, nothing: null });
+    await save(server, db, 'c', { n: 'three', city: 'Genf', deep: { a: { b: [1] } } });
+    await define(server, db);
+    const status = await current(server, db);
+    assert.deepEqual(types(status), { n: 'DOUBLE', city: 'VARCHAR', open: 'BOOLEAN', tags: 'JSON', size: 'JSON', deep: 'JSON' });
+    const dropped = Object.fromEntries(status.columns.map(({ name, values_dropped: count }) => [name, count]));
+    assert.deepEqual(dropped, { n: 1, city: 1, open: 1, tags: 0, size: 1, deep: 0 });
+    assert.equal(status.rows, 3);
+    await assertSameRows(server, db);
+    assert.deepEqual(await ask(server, db, 'select sum(n) s, count(city) c from documents'), [{ s: 3.5, c: 2 }]);
+    assert.deepEqual(await ask(server, db, `select size->>'w' w from documents where _id = 'a'`), [{ w: '2' }]);
+    const [{ ts }] = await ask(server, db, 'select max(_ts) ts from documents');
+    assert.ok(Math.abs(ts - Date.now() / 1000) < 600, `${ts}`);
+  });
+
+  test('a column of integers becomes one of numbers when one comes later', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await save(server, db, 'a', { n: 1, big: 2 ** 40 });
+    await define(server, db);
+    assert.deepEqual(types(await current(server, db)), { n: 'BIGINT', big: 'BIGINT' });
+    await save(server, db, 'b', { n: 1e300, big: 1e19 });
+    assert.deepEqual(types(await current(server, db)), { n: 'DOUBLE', big: 'DOUBLE' });
+    await assertSameRows(server, db);
+  });
+
+  test('properties without a column of their own are in _rest', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    const many = Object.fromEntries(Array.from({ length: 1_100 }, (_, n) => [`p${n}`, n]));
+    await save(server, db, 'a', many);
+    await save(server, db, 'b', { p1: 2, P1: 'other case', '': 'empty', ['long'.repeat(100)]: 1, 'with "quotes"': 1, 'null': 'x' });
+    await define(server, db);
+    const status = await current(server, db);
+    assert.equal(status.columns.length, 1_000);
+    await assertSameRows(server, db);
+    const [{ rest }] = await ask(server, db, `select _rest rest from documents where _id = 'b'`);
+    assert.equal(rest.P1, 'other case');
+  });
+
+  test('include chooses the columns, and another definition makes the table again', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await save(server, db, 'a', { city: 'Bern', n: 1, secret: 'x' });
+    await define(server, db, { include: ['/city', '/n'] });
+    await current(server, db);
+    assert.deepEqual(await ask(server, db, 'select * exclude (_ts, _rev) from documents'), [{ _id: 'a', _rest: null, city: 'Bern', n: 1 }]);
+    await define(server, db, { mode: 'well_defined' });
+    await eventually(async () => (await storeOf(server, db)).columns?.length === 3, 60_000);
+    await assertSameRows(server, db);
+  });
+
+  test('texts of all kinds come back as they are', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    for (const [n, text] of ['', 'é€😀', 'a\u0000b', '"\\\n\t', 'x'.repeat(100_000), '\u2028'].entries()) {
+      await save(server, db, `t${n}ü"`, { text, ['ключ']: text });
+    }
+    await define(server, db);
+    await current(server, db);
+    const rows = await ask(server, db, 'select _id, text, "ключ" k from documents order by _id');
+    const documents = expectStatus(await server.get(`/${db}/_all_docs?include_docs=true`), 200).rows;
+    assert.equal(rows.length, 6);
+    for (const row of rows) {
+      const { doc } = documents.find(({ id }) => id === row._id);
+      assert.equal(row.text, doc.text);
+      assert.equal(row.k, doc['ключ']);
+    }
+  });
+});
+
+describe('changes', needsLibrary, () => {
+  test('updates, deletions, design documents, conflicts and purges', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database('q=3');
+    await define(server, db);
+    for (let n = 0; n < 50; ++n) await save(server, db, `d${n}`, { n, city: `c${n % 5}` });
+    await save(server, db, '_design/views', { language: 'javascript' });
+    await assertSameRows(server, db);
+    for (let n = 0; n < 20; ++n) await save(server, db, `d${n}`, { n: -n, street: 's' });
+    for (let n = 20; n < 30; ++n) await erase(server, db, `d${n}`);
+    await assertSameRows(server, db);
+    await save(server, db, 'd20', { n: 'again' });
+    expectStatus(await server.post(`/${db}/_bulk_docs`, { new_edits: false, docs: [{ _id: 'd1', _rev: `9-${'f'.repeat(32)}`, n: 9 }] }), 201);
+    await assertSameRows(server, db);
+    const { _rev } = expectStatus(await server.get(`/${db}/d40`), 200);
+    expectStatus(await server.post(`/${db}/_purge`, { d40: [_rev] }), 201);
+    await assertSameRows(server, db);
+    assert.deepEqual(await ask(server, db, `select count(*) n from documents where _id = 'd40'`), [{ n: 0 }]);
+  });
+
+  test('the end of a time to live is a deletion', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await define(server, db);
+    expectStatus(await server.put(`/${db}/_properties`, { ttl: 3 }), 200);
+    await current(server, db);
+    await save(server, db, 'short', { n: 1 });
+    await eventually(async () => (await ask(server, db, 'select * from documents')).length === 1, 30_000);
+    await eventually(async () => (await ask(server, db, 'select * from documents')).length === 0, 60_000);
+  });
+
+  test('a database that is created again has no store, and none of the rows', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await save(server, db, 'old', { n: 1 });
+    await define(server, db);
+    await current(server, db);
+    expectStatus(await server.delete(`/${db}`), 200);
+    expectStatus(await server.put(`/${db}`), 201);
+    expectError(await server.get(`/${db}/_analytics`), 404, 'not_found');
+    expectError(await askRaw(server, db, 'select 1'), 404, 'not_found');
+    await save(server, db, 'new', { n: 2 });
+    await define(server, db);
+    await assertSameRows(server, db);
+    assert.deepEqual(await ask(server, db, 'select _id from documents'), [{ _id: 'new' }]);
+  });
+
+  test('it continues after a restart, with what was written while analytics were switched off', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    for (let n = 0; n < 20; ++n) await save(server, db, `d${n}`, { n });
+    await define(server, db);
+    await current(server, db);
+    await server.kill();
+    server.options.args = [];
+    await server.relaunch();
+    expectError(await askRaw(server, db, 'select 1'), 501, 'analytics_disabled');
+    assert.equal((await storeOf(server, db)).state, 'disabled');
+    await erase(server, db, 'd3');
+    const { _rev } = expectStatus(await server.get(`/${db}/d4`), 200);
+    expectStatus(await server.post(`/${db}/_purge`, { d4: [_rev] }), 201);
+    await save(server, db, 'd5', { n: 500 });
+    await server.kill();
+    server.options.args = analyticsArgs();
+    await server.relaunch();
+    await assertSameRows(server, db);
+  });
+
+  test('splits do not disturb it', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database('q=1');
+    await define(server, db);
+    for (let n = 0; n < 100; ++n) await save(server, db, `d${n}`, { n });
+    expectStatus(await server.post('/_reshard/jobs', { type: 'split', db }), 201);
+    for (let n = 0; n < 100; n += 3) await save(server, db, `d${n}`, { n: n + 1000 });
+    await assertSameRows(server, db);
+  });
+
+  test('a store that is removed is gone, with its files', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await define(server, db);
+    await current(server, db);
+    expectStatus(await server.delete(`/${db}/_analytics`), 200);
+    expectError(await server.get(`/${db}/_analytics`), 404, 'not_found');
+    expectError(await server.delete(`/${db}/_analytics`), 404, 'not_found');
+    expectError(await askRaw(server, db, 'select 1'), 404, 'not_found');
+    await define(server, db);
+    await assertSameRows(server, db);
+  });
+});
+
+describe('answers', needsLibrary, () => {
+  test('json, ndjson and csv', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await save(server, db, 'a', { name: 'x, "y"', n: 1, list: [1, 2] });
+    await save(server, db, 'b', { name: '', list: null });
+    await define(server, db);
+    await current(server, db);
+    const sql = 'select _id, name, n, list from documents order by _id';
+    const asJson = await askRaw(server, db, sql);
+    assert.deepEqual(asJson.body, {
+      columns: ['_id', 'name', 'n', 'list'],
+      rows: [{ _id: 'a', name: 'x, "y"', n: 1, list: [1, 2] }, { _id: 'b', name: '', n: null, list: null }],
+    });
+    assert.match(asJson.headers['content-type'], /^application\/json/);
+    const lines = await askRaw(server, db, sql, { format: 'ndjson' });
+    assert.match(lines.headers['content-type'], /^application\/x-ndjson/);
+    assert.equal(lines.text, '{"_id":"a","name":"x, \\"y\\"","n":1,"list":[1,2]}\n{"_id":"b","name":"","n":null,"list":null}\n');
+    const csv = await askRaw(server, db, sql, { format: 'csv' });
+    assert.match(csv.headers['content-type'], /^text\/csv/);
+    assert.equal(csv.text, '"_id","name","n","list"\r\na,"x, ""y""",1,"[1,2]"\r\nb,"",,\r\n');
+  });
+
+  test('values of all types', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await define(server, db);
+    await current(server, db);
+    const [row] = await ask(server, db, `select
+      1::tinyint a, (-2)::smallint b, 3::utinyint c, 18446744073709551615::ubigint d, 1.5::float e, 'nan'::double f,
+      123.4500::decimal(18,4) g, (-0.05)::decimal(4,2) h, (-170141183460469231731687303715884105727)::hugeint i,
+      date '1969-12-31' j, timestamp '2024-02-29 12:34:56.789' k, timestamptz '2024-02-29 12:34:56+00' l, time '23:59:59.5' m,
+      'ab'::blob n, '00000000-0000-4000-8000-000000000001'::uuid o, [1, null, 3] p, {'a': 1, 'b': [true]} q,
+      map {'k': 1} r, [1, 2]::integer[2] s, 'mood'::enum('sad', 'mood') u, null v, '{"x":\n[1]}'::json w, date '0044-03-15 (BC)' x,
+      5::uhugeint y, timestamp_s '1969-12-31 23:59:59' z`);
+    assert.deepEqual(row, {
+      a: 1, b: -2, c: 3, d: 18446744073709551615, e: 1.5, f: null, g: 123.45, h: -0.05, i: -170141183460469231731687303715884105727,
+      j: '1969-12-31', k: '2024-02-29T12:34:56.789000', l: '2024-02-29T12:34:56Z', m: '23:59:59.500000', n: 'YWI=',
+      o: '00000000-0000-4000-8000-000000000001', p: [1, null, 3], q: { a: 1, b: [true] }, r: [{ key: 'k', value: 1 }], s: [1, 2],
+      u: 'mood', v: null, w: { x: [1] }, x: '-0043-03-15', y: 5, z: '1969-12-31T23:59:59',
+    });
+    const exact = await askRaw(server, db, 'select 170141183460469231731687303715884105727::hugeint a, 9007199254740993 b');
+    assert.match(exact.text, /"a":170141183460469231731687303715884105727,"b":9007199254740993/);
+    expectError(await askRaw(server, db, `select interval 1 day i`), 400, 'invalid_sql', /column i .*cast it/);
+    expectError(await askRaw(server, db, 'select 1 a, 2 a'), 400, 'invalid_sql', /called a/);
+  });
+
+  test('parameters', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await define(server, db);
+    await current(server, db);
+    assert.deepEqual(await ask(server, db, 'select $1 a, $2 b, $3 c, $4 d, $5 e', 1, 'two\'; drop table documents; --', true, null, 1.5),
+      [{ a: 1, b: 'two\'; drop table documents; --', c: true, d: null, e: 1.5 }]);
+    expectError(await askRaw(server, db, 'select $1', { parameters: [] }), 400, 'invalid_sql', /1 parameters/);
+    expectError(await askRaw(server, db, 'select 1', { parameters: [1] }), 400, 'invalid_sql', /0 parameters/);
+    expectError(await askRaw(server, db, 'select $1', { parameters: [{}] }), 400, 'invalid_sql', /Parameter 1/);
+  });
+
+  test('a large result is streamed, in bounded memory, to a slow reader', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await define(server, db);
+    await current(server, db);
+    const rows = 300_000;
+    const reply = await askRaw(server, db, `select range n, 'some text of a row' t from range(${rows})`, { format: 'ndjson' });
+    assert.equal(reply.headers['transfer-encoding'], 'chunked');
+    const lines = reply.text.trim().split('\n');
+    assert.equal(lines.length, rows);
+    assert.deepEqual(JSON.parse(lines[rows - 1]), { n: rows - 1, t: 'some text of a row' });
+  });
+
+  test('an error in the midst of a result breaks the reply off', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await define(server, db);
+    await current(server, db);
+    expectError(await askRaw(server, db, `select cast(case when range = 10 then 'x' else '1' end as integer) n from range(20)`), 400, 'invalid_sql');
+    await assert.rejects(askRaw(server, db,
+      `select range, cast(case when range = 900000 then 'x' else '1' end as integer) n from range(1000000)`, { format: 'csv' }));
+  });
+
+  test('what is wrong with a request is said', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    const empty = await server.database();
+    await define(server, db);
+    await current(server, db);
+    for (const [body, reason] of [
+      [{ sql: 'select 1' }, /`db`/], [{ db }, /`sql`/], [{ db, sql: 7 }, /`sql`/], [{ db, sql: 'select 1', format: 'xml' }, /`format`/],
+      [{ db, sql: 'select 1', parameters: 1 }, /`parameters`/], [{ db, sql: 'select 1', limit: 1 }, /Unknown member `limit`/],
+      [{ db, sql: 'select\u0000 1' }, /zero bytes/], [{ db, sql: 'selec 1' }, /syntax error/], [{ db, sql: 'select nothing from documents' }, /nothing/],
+      [{ db, sql: '-- only a comment' }, /no statement/],
+    ]) expectError(await server.post('/_analytics/sql', body), 400, 'invalid_sql', reason);
+    expectError(await server.post('/_analytics/sql', { db: 'missing', sql: 'select 1' }), 404, 'not_found');
+    expectError(await askRaw(server, empty, 'select 1'), 404, 'not_found', /no analytical store/);
+    for (const [body, reason] of [
+      [{ mode: 'full_fidelity' }, /`mode`/], [{ include: [] }, /`include`/], [{ include: ['city'] }, /`include`/],
+      [{ include: ['/a/b'] }, /`include`/], [{ include: ['/_id'] }, /`include`/], [{ ttl: 1 }, /Unknown member `ttl`/],
+    ]) expectError(await server.put(`/${empty}/_analytics`, body), 400, 'analytics_syntax', reason);
+    expectError(await server.put('/_users/_analytics', {}), 400, 'analytics_syntax');
+  });
+});
+
+describe('permissions', needsLibrary, () => {
+  test('members ask, administrators define', async (t) => {
+    const server = await startAnalytics(t, { admin: true });
+    const db = 'shop';
+    expectStatus(await server.put(`/${db}`), 201);
+    for (const name of ['ann', 'bob']) {
+      const user = { name, password: 'secret word', roles: [], type: 'user' };
+      expectStatus(await server.put(`/_users/org.couchdb.user:${name}`, user), 201);
+    }
+    expectStatus(await server.put(`/${db}/_security`, { admins: { names: [], roles: [] }, members: { names: ['ann'], roles: [] } }), 200);
+    const ann = { auth: 'ann:secret word' };
+    const bob = { auth: 'bob:secret word' };
+    expectError(await server.put(`/${db}/_analytics`, {}, ann), 403, 'forbidden');
+    expectStatus(await server.put(`/${db}/_analytics`, {}), 200);
+    await eventually(async () => (await storeOf(server, db)).state === 'following', 60_000);
+    assert.equal(expectStatus(await askRaw(server, db, 'select 42 n', {}, ann), 200).rows[0].n, 42);
+    expectError(await askRaw(server, db, 'select 42 n', {}, bob), 403, 'forbidden');
+    expectError(await askRaw(server, db, 'select 42 n', {}, { auth: false }), 401, 'unauthorized');
+    expectStatus(await server.get(`/${db}/_analytics`, ann), 200);
+    expectError(await server.get(`/${db}/_analytics`, bob), 403, 'forbidden');
+    expectError(await server.delete(`/${db}/_analytics`, ann), 403, 'forbidden');
+  });
+});
+
+describe('the same without the library', () => {
+  test('analytics that are not enabled say how to enable them', async (t) => {
+    const server = await Server.startFor(t);
+    const db = await server.database();
+    expectError(await server.put(`/${db}/_analytics`, {}), 501, 'analytics_disabled', /analytics\.enabled/);
+    expectError(await askRaw(server, db, 'select 1'), 501, 'analytics_disabled', /analytics\.enabled/);
+    expectError(await server.get(`/${db}/_analytics`), 404, 'not_found');
+  });
+});

@@ -1,0 +1,69 @@
+// An analytical store under random edits and kill -9 of the server and of its process: the table has the documents.
+import fs from 'node:fs';
+import { test } from 'node:test';
+import { randomOf } from '../edits.mjs';
+import { expectStatus, sleep } from '../harness.mjs';
+import { assertSameRows, define, needsLibrary, startAnalytics } from './analytics_support.mjs';
+
+const seed = Number(process.env.ANALYTICS_SEED ?? Date.now() % 2 ** 31);
+const rounds = Number(process.env.ANALYTICS_ROUNDS ?? 8);
+
+/// Kills the server's process for analytics, if it runs.
+function killProcess(server) {
+  const tasks = `/proc/${server.process.pid}/task`;
+  for (const task of fs.readdirSync(tasks)) {
+    for (const pid of fs.readFileSync(`${tasks}/${task}/children`, 'utf8').trim().split(' ').filter(Boolean)) {
+      try { process.kill(Number(pid), 'SIGKILL'); } catch { /* it has ended */ }
+    }
+  }
+}
+
+test(`random edits and kills of both processes, seed ${seed}`, needsLibrary, async (t) => {
+  const random = randomOf(seed);
+  const server = await startAnalytics(t, { args: ['--durability=relaxed'].slice(random(2)) .map(() => '--storage-durability=relaxed') });
+  let db = 'crashed';
+  expectStatus(await server.put(`/${db}?q=2`), 201);
+  await define(server, db);
+  const values = [() => random(1000), () => random(1000) / 8, () => `t${random(9)}`, () => random(2) === 0, () => null,
+    () => ({ a: random(5) }), () => [random(5)], () => undefined];
+
+  const edit = async () => {
+    const { rows } = expectStatus(await server.get(`/${db}/_all_docs`), 200);
+    const revisions = new Map(rows.map(({ id, value }) => [id, value.rev]));
+    const docs = new Map();
+    for (let n = 0; n < 100; ++n) {
+      const _id = `d${random(80)}`;
+      const _rev = revisions.get(_id);
+      const doc = { _id, ...(_rev && { _rev }), ...(_rev && random(3) === 0 && { _deleted: true }) };
+      for (let p = 0; p < 4; ++p) doc[`p${random(6 + docs.size / 10)}`] = values[random(values.length)]();
+      docs.set(_id, doc);
+    }
+    expectStatus(await server.post(`/${db}/_bulk_docs`, { docs: [...docs.values()] }), 201);
+    if (random(3) === 0 && revisions.size > 0) {
+      const [[name, rev]] = revisions;
+      expectStatus(await server.post(`/${db}/_purge`, { [name]: [rev] }), 201);
+    }
+    if (random(8) === 0) {
+      expectStatus(await server.delete(`/${db}`), 200);
+      expectStatus(await server.put(`/${db}?q=2`), 201);
+      await define(server, db);
+    }
+  };
+
+  for (let round = 0; round < rounds; ++round) {
+    for (let n = 0; n < 4; ++n) {
+      await edit();
+      if (random(2)) await sleep(random(1500));
+      if (random(3) === 0) killProcess(server);
+    }
+    if (random(3) === 0) await server.post('/_reshard/jobs', { type: 'split', db });
+    if (random(2)) {
+      await server.kill();
+      await server.relaunch();
+      if (random(2)) killProcess(server);
+      await edit().catch(async () => { await sleep(3_000); await edit(); });
+    }
+    if (random(2)) await assertSameRows(server, db);
+  }
+  await assertSameRows(server, db);
+});

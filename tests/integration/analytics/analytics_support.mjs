@@ -1,0 +1,95 @@
+// Analytical stores in tests: DuckDB's library, waiting until a table is current, and what its rows must be.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { pathOf } from '../edits.mjs';
+import { eventually, expectStatus, patience, Server } from '../harness.mjs';
+
+const folder = path.join(process.cwd(), 'analytics-library');
+
+/// The path of DuckDB's library, which is fetched once for each build folder; undefined: it cannot be fetched.
+export const library = (() => {
+  try {
+    execFileSync(path.join(process.env.OCTAVO_SOURCE_DIR, 'scripts/install-analytics.sh'), [folder], { stdio: 'pipe' });
+    return path.join(folder, 'libduckdb.so');
+  } catch (error) {
+    console.error(`DuckDB's library cannot be fetched: ${error.stderr}`);
+    return undefined;
+  }
+})();
+
+/// For the options of a test: it is skipped by name without the library.
+export const needsLibrary = { skip: library === undefined && 'DuckDB\'s library cannot be fetched (scripts/install-analytics.sh)' };
+
+export const analyticsArgs = (...more) => ['--analytics-enabled', `--analytics-library=${library}`, ...more];
+
+export const startAnalytics = (t, { args = [], ...options } = {}) =>
+  Server.startFor(t, { ...options, args: [...analyticsArgs(), ...args] });
+
+export const storeOf = async (server, db, options) => expectStatus(await server.get(`${pathOf(db)}/_analytics`, options), 200);
+
+export const define = async (server, db, definition = {}) =>
+  expectStatus(await server.put(`${pathOf(db)}/_analytics`, definition), 200);
+
+/// Waits until the table has everything that was written to the database, and returns the status of the store. The process
+/// may be killed meanwhile.
+export async function current(server, db, timeoutMs = 60_000) {
+  let reply;
+  await eventually(async () => {
+    reply = await server.get(`${pathOf(db)}/_analytics?wait_for=now&timeout=${timeoutMs}`, { timeoutMs: timeoutMs + 10_000 });
+    return reply.status === 200 && reply.body.rows !== null;
+  }, timeoutMs * patience).catch((error) => {
+    throw new Error(`the table is not current: ${reply.status} ${reply.text}`, { cause: error });
+  });
+  return reply.body;
+}
+
+export const askRaw = (server, db, sql, more = {}, options = {}) =>
+  server.post('/_analytics/sql', { db, sql, ...more }, options);
+
+export const ask = async (server, db, sql, ...parameters) =>
+  expectStatus(await askRaw(server, db, sql, { parameters }), 200).rows;
+
+/// A value as its column has it.
+function columnValue(value, type) {
+  if (value === undefined || value === null) return null;
+  if (type === 'JSON') return typeof value === 'object' ? value : null;
+  if (type === 'VARCHAR') return typeof value === 'string' ? value : null;
+  if (type === 'BOOLEAN') return typeof value === 'boolean' ? value : null;
+  if (typeof value !== 'number') return null;
+  return type === 'DOUBLE' || Number.isInteger(value) ? value : null;
+}
+
+/// The rows that documents have, in the order of their ids, by the types of the columns; times of writes are left out.
+export function expectedRows(documents, columns) {
+  const names = new Set(columns.map(({ name }) => name));
+  return [...documents].filter(({ _id }) => !_id.startsWith('_design/')).map((doc) => {
+    const row = { _id: doc._id, _rev: doc._rev };
+    for (const { name, type } of columns) row[name] = columnValue(doc[name], type);
+    const rest = Object.entries(doc).filter(([name]) => !name.startsWith('_') && !names.has(name));
+    row._rest = rest.length > 0 ? Object.fromEntries(rest) : null;
+    return row;
+  }).sort((one, other) => Buffer.compare(Buffer.from(one._id), Buffer.from(other._id)));
+}
+
+export async function documentsOf(server, db) {
+  const { rows } = expectStatus(await server.get(`${pathOf(db)}/_all_docs?include_docs=true`), 200);
+  return rows.map(({ doc }) => doc);
+}
+
+/// The table has the documents, and nothing else.
+export async function assertSameRows(server, db, timeoutMs = 60_000) {
+  let problem;
+  await eventually(async () => {
+    try {
+      const { columns } = await current(server, db, timeoutMs);
+      const rows = await ask(server, db, 'select * exclude (_ts) from documents order by _id');
+      const documents = await documentsOf(server, db);
+      assert.deepEqual(rows, expectedRows(documents, columns));
+      return true;
+    } catch (error) {
+      problem = error;
+      return false;
+    }
+  }, timeoutMs * patience).catch(() => { throw problem; });
+}
