@@ -72,7 +72,7 @@ Analytics::Query::Query(Analytics& analytics, Channel channel)
       deadline_(std::chrono::steady_clock::now() + analytics.query_time_max_ + answer_grace) {}
 
 Expected<std::optional<Frame>> Analytics::Query::next() {
-  auto frame = channel_->receive(frame_patience);
+  auto frame = channel_->receive(frame_patience, Channel::rows_bytes_max);
   if (frame && !*frame && std::chrono::steady_clock::now() > deadline_) {
     slot_->process_->kill();
     return fail(ErrorCode::timeout, "The analytical process did not answer in time, and was ended.", "query_timeout");

@@ -10,6 +10,7 @@
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
+#include <simdjson.h>
 
 #include "query/json/parsed_document.h"
 
@@ -17,9 +18,18 @@ namespace octavo::analytics {
 
 namespace {
 
-// A batch with the largest document.
-constexpr std::uint32_t payload_bytes_max = 1'200U << 20;
 constexpr std::size_t head_bytes = 5;
+constexpr std::size_t reason_bytes_max = 16ULL << 10;
+
+// DuckDB shows a part of the statement, and may cut through a character.
+std::string readable(std::string_view reason) {
+  std::string text(reason.substr(0, reason_bytes_max));
+  if (simdjson::validate_utf8(text.data(), text.size())) return text;
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) >= 0x80) c = '?';
+  }
+  return text;
+}
 
 std::unexpected<Error> gone() {
   return fail(ErrorCode::overloaded, "The analytical process has ended; it starts again soon.");
@@ -86,7 +96,7 @@ std::optional<Descriptor> receive_descriptor(const Descriptor& socket) {
 }
 
 Expected<void> Channel::send(FrameKind kind, std::string_view payload) {
-  if (payload.size() > payload_bytes_max) {
+  if (payload.size() > request_bytes_max) {
     return fail(ErrorCode::too_large, "The document is too large for the analytical store.");
   }
   std::array<char, head_bytes> head{};
@@ -125,20 +135,20 @@ Expected<void> Channel::read_all(char* bytes, std::size_t count) {
   return {};
 }
 
-Expected<std::optional<Frame>> Channel::receive(Milliseconds patience) {
+Expected<std::optional<Frame>> Channel::receive(Milliseconds patience, std::size_t payload_max) {
   pollfd state{.fd = socket_.get(), .events = POLLIN, .revents = 0};
   const int ready = ::poll(&state, 1, static_cast<int>(patience.count()));
   if (ready == 0 || (ready < 0 && errno == EINTR)) return std::nullopt;
-  OCTAVO_TRY(Frame frame, receive());
+  OCTAVO_TRY(Frame frame, receive(payload_max));
   return frame;
 }
 
-Expected<Frame> Channel::receive() {
+Expected<Frame> Channel::receive(std::size_t payload_max) {
   std::array<char, head_bytes> head{};
   OCTAVO_TRY_VOID(read_all(head.data(), head.size()));
   std::uint32_t length = 0;
   std::memcpy(&length, head.data(), sizeof length);
-  if (length > payload_bytes_max) return gone();
+  if (length > payload_max) return gone();
   Frame frame{static_cast<FrameKind>(head[4]), std::string(length, '\0')};
   OCTAVO_TRY_VOID(read_all(frame.payload.data(), length));
   return frame;
@@ -150,7 +160,7 @@ void Channel::shut_down() const {
 
 std::string failure_payload(const Error& error) {
   return boost::json::serialize(boost::json::object{
-      {"code", static_cast<int>(error.code)}, {"reason", error.reason}, {"word", error.word}});
+      {"code", static_cast<int>(error.code)}, {"reason", readable(error.reason)}, {"word", error.word}});
 }
 
 Error error_of_payload(std::string_view payload) {

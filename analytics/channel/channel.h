@@ -66,14 +66,21 @@ struct Frame {
 class Channel {
  public:
   using Milliseconds = std::chrono::milliseconds;
+  /// What the process sends at once, at most; of a result less, so that the server's memory does not grow with a row.
+  static constexpr std::size_t answer_bytes_max = 64ULL << 20;
+  static constexpr std::size_t rows_bytes_max = 256ULL << 10;
+  /// What the server sends at once: a batch, which ends with a document of any size.
+  static constexpr std::size_t request_bytes_max = 1'200ULL << 20;
+
   explicit Channel(Descriptor socket) : socket_(std::move(socket)) {}
 
   /// Blocks until the other side has room. Error overloaded: it is gone.
   Expected<void> send(FrameKind kind, std::string_view payload);
-  /// Waits for a frame. nullopt: none has begun within `patience`. Errors: overloaded: the other side is gone.
-  Expected<std::optional<Frame>> receive(Milliseconds patience);
+  /// Waits for a frame. nullopt: none has begun within `patience`. Errors: overloaded: the other side is gone, or sends
+  /// more than `payload_max` at once.
+  Expected<std::optional<Frame>> receive(Milliseconds patience, std::size_t payload_max = answer_bytes_max);
   /// Waits without an end.
-  Expected<Frame> receive();
+  Expected<Frame> receive(std::size_t payload_max = answer_bytes_max);
   /// Both sides find that the other is gone.
   void shut_down() const;
   int descriptor() const { return socket_.get(); }
@@ -84,7 +91,7 @@ class Channel {
   Descriptor socket_;
 };
 
-/// An error as the payload of FrameKind::failure, and back.
+/// An error as the payload of FrameKind::failure, and back. A reason that is long is cut off.
 std::string failure_payload(const Error& error);
 Error error_of_payload(std::string_view payload);
 

@@ -29,7 +29,7 @@ void RowWriter::write_value(std::size_t column, std::string_view raw, RowSink& s
   const ColumnType wanted = schema_.columns()[column].type;
   const bool is_number = *type == ColumnType::integer || *type == ColumnType::number;
   if (wanted == ColumnType::number && is_number) return sink.number(number_of(raw));
-  if (wanted == *type) {
+  if (wanted == *type && raw.size() <= value_bytes_max) {
     switch (wanted) {
       case ColumnType::boolean:
         return sink.boolean(raw.front() == 't');
@@ -71,7 +71,7 @@ void RowWriter::write(const RowSource& source, RowSink& sink) {
   } else {
     sink.null();
   }
-  if (rest_.empty()) {
+  if (rest_.empty() || rest_.size() > value_bytes_max) {
     sink.null();
   } else {
     rest_ += '}';

@@ -33,9 +33,12 @@ struct RowSource {
 
 /// Writes the row of a document: `_id`, `_rev`, `_ts`, `_rest` (the properties without a column, as an object; NULL: there
 /// are none) and the columns of the schema. A value that is not of its column's type becomes NULL, and is counted.
-/// Numbers that are too large for a double become the nearest one. Precondition: the schema has learnt the document.
+/// So does one of more than `value_bytes_max`. Numbers that are too large for a double become the nearest one. Precondition: the schema has learnt the document.
 class RowWriter {
  public:
+  /// Of a value as JSON, and of `_rest`, which is NULL beyond it: larger ones could exceed DuckDB's memory for ever.
+  static constexpr std::size_t value_bytes_max = 16ULL << 20;
+
   explicit RowWriter(Schema& schema) : schema_(schema) {}
   void write(const RowSource& source, RowSink& sink);
 

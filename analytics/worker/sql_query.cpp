@@ -23,6 +23,15 @@ using duckdb::ValueWriter;
 
 constexpr std::size_t piece_bytes = 64ULL << 10;
 
+// One row may be much larger than a piece.
+Expected<void> send_piece(Channel& channel, std::string_view piece) {
+  while (!piece.empty()) {
+    OCTAVO_TRY_VOID(channel.send(FrameKind::rows, piece.substr(0, Channel::rows_bytes_max)));
+    piece.remove_prefix(std::min(piece.size(), Channel::rows_bytes_max));
+  }
+  return {};
+}
+
 std::unexpected<Error> invalid(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), "invalid_sql");
 }
@@ -185,13 +194,13 @@ Expected<void> send_rows(const Api& api, duckdb::Result& result, ResultWriter& w
     for (Index row = 0; row < rows; ++row) {
       writer.append(piece, vectors, row);
       if (piece.size() < piece_bytes) continue;
-      OCTAVO_TRY_VOID(channel.send(FrameKind::rows, piece));
+      OCTAVO_TRY_VOID(send_piece(channel, piece));
       piece.clear();
     }
   }
   if (auto error = result.error()) return std::unexpected(*std::move(error));
   writer.end(piece);
-  OCTAVO_TRY_VOID(channel.send(FrameKind::rows, piece));
+  OCTAVO_TRY_VOID(send_piece(channel, piece));
   return channel.send(FrameKind::end, {});
 }
 

@@ -122,7 +122,7 @@ Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) 
   OCTAVO_TRY(auto table, DocumentTable::open(lease.instance(), std::move(include), number_member(request, "beyond")));
   OCTAVO_TRY_VOID(channel.send(FrameKind::reply, state_payload(table.state())));
   while (true) {
-    const auto frame = channel.receive();
+    const auto frame = channel.receive(Channel::request_bytes_max);
     if (!frame) return {};  // closed
     const auto answered =
         run_guarded("a batch", [&]() -> Expected<std::string> { return answer(table, *frame); });
@@ -166,7 +166,7 @@ Expected<void> read_status(WorkerState& state, Channel& channel, const Frame& fi
 void serve(WorkerState& state, Descriptor socket) {
   Channel channel(std::move(socket));
   const auto done = run_guarded("an operation of the analytical store", [&]() -> Expected<void> {
-    OCTAVO_TRY(const Frame first, channel.receive());
+    OCTAVO_TRY(const Frame first, channel.receive(Channel::request_bytes_max));
     switch (first.kind) {
       case FrameKind::open_table:
         return follow(state, channel, first);

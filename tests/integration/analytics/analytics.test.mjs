@@ -247,6 +247,29 @@ describe('answers', needsLibrary, () => {
     assert.deepEqual(JSON.parse(lines[rows - 1]), { n: rows - 1, t: 'some text of a row' });
   });
 
+  test('one row may be large, and comes in pieces', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await define(server, db);
+    await current(server, db);
+    const before = server.anonymousMemoryBytes();
+    const bytes = 100_000_000;
+    const reply = await askRaw(server, db, `select repeat('x', ${bytes}) t`, { format: 'csv' }, { timeoutMs: 60_000 });
+    assert.equal(reply.raw.length, bytes + '"t"\r\n\r\n'.length);
+    assert.ok(server.anonymousMemoryBytes() - before < 50_000_000);
+  });
+
+  test('a text of an error that is cut through a character', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await define(server, db);
+    await current(server, db);
+    for (let n = 0; n < 8; ++n) {
+      const sql = `select ${'a'.repeat(n)}${'é'.repeat(500)} from documents where '${'ö'.repeat(500)}' = wrong_name`;
+      expectError(await askRaw(server, db, sql), 400, 'invalid_sql');
+    }
+  });
+
   test('an error in the midst of a result breaks the reply off', async (t) => {
     const server = await startAnalytics(t);
     const db = await server.database();

@@ -33,7 +33,7 @@ TEST_CASE("frames arrive whole, also those that are larger than a socket's buffe
     REQUIRE(channel.send(FrameKind::rows, large));
     REQUIRE(channel.send(FrameKind::end, ""));
   });
-  const auto first = other.receive();
+  const auto first = other.receive(large.size());
   const auto second = other.receive();
   sender.join();
   REQUIRE(first);
@@ -77,6 +77,21 @@ TEST_CASE("errors are the same on the other side") {
   CHECK(analytics::error_of_payload(analytics::failure_payload(error)) == error);
   CHECK(analytics::error_of_payload("{").code == ErrorCode::internal);
   CHECK(analytics::error_of_payload(R"({"code":999,"reason":"x"})").code == ErrorCode::internal);
+}
+
+TEST_CASE("a frame that is larger than expected is an error, and takes no memory") {
+  auto [one, other] = channels();
+  REQUIRE(one.send(FrameKind::rows, std::string(1'000, 'x')));
+  const auto refused = other.receive(999);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::overloaded);
+}
+
+TEST_CASE("reasons that are cut through a character, or are long, are sent") {
+  const Error cut{ErrorCode::bad_request, "near \xC3", "invalid_sql"};
+  CHECK(analytics::error_of_payload(analytics::failure_payload(cut)).reason == "near ?");
+  const Error long_one{ErrorCode::bad_request, std::string(1 << 20, 'x'), "invalid_sql"};
+  CHECK(analytics::error_of_payload(analytics::failure_payload(long_one)).reason.size() == 16 << 10);
 }
 
 TEST_CASE("batches and removals are read as they were written, and refused when they are cut off") {

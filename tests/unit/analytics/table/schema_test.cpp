@@ -144,6 +144,15 @@ TEST_CASE("numbers beyond a double are the nearest one") {
   CHECK(sink.rows.front().starts_with("'id'|'1-a'|i7|null|n"));
 }
 
+TEST_CASE("values that are very large are null, and counted") {
+  Schema schema;
+  const std::string large(RowWriter::value_bytes_max, 'x');
+  learn(schema, R"({"t":"x"})");
+  CHECK(row_of(schema, "{\"t\":\"" + large + "\"}") == "null|null");
+  CHECK(schema.columns()[0].dropped == 1);
+  CHECK(row_of(schema, "{\"other\":\"" + large + "\"}") == "null|null");
+}
+
 TEST_CASE("a schema continues from its stored columns") {
   Schema schema({}, {{"n", ColumnType::integer, 2}});
   learn(schema, R"({"n":1,"m":2})");
