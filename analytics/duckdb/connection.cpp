@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -56,7 +57,7 @@ Expected<std::shared_ptr<Instance>> Instance::open(const Api& api, const std::fi
       return fail(ErrorCode::internal, fmt::format("DuckDB does not take the option {}={}.", name, value));
     }
   }
-  std::shared_ptr<Instance> instance(new Instance(api));
+  std::shared_ptr<Instance> instance(new Instance(api, file.string() + ".export"));
   char* text = nullptr;
   if (api.open_ext(file.c_str(), instance->database_.out(), config.get(), &text) == success) {
     OCTAVO_TRY_VOID(confine(instance, limits));
@@ -69,9 +70,15 @@ Expected<std::shared_ptr<Instance>> Instance::open(const Api& api, const std::fi
 }
 
 // As statements: as an option at the opening, the limit of temporary files is shown but not kept (1.5.6). Afterwards
-// nothing outside of the file can be read or written, and no statement changes any of this.
+// nothing outside of the file and its export folder can be read or written, and no statement changes any of this.
 Expected<void> Instance::confine(const std::shared_ptr<Instance>& instance, const InstanceLimits& limits) {
+  std::error_code failed;
+  std::filesystem::remove_all(instance->export_folder(), failed);
+  std::filesystem::create_directories(instance->export_folder(), failed);
+  if (failed) return fail(ErrorCode::io_failure, "The folder for exports: " + failed.message());
   OCTAVO_TRY(auto connection, Connection::open(instance));
+  const std::string folder = quoted_text(instance->export_folder().string() + "/");
+  OCTAVO_TRY_VOID(connection.run(fmt::format("set allowed_directories = [{}]", folder)));
   OCTAVO_TRY_VOID(connection.run(fmt::format("set max_temp_directory_size = '{}B'", limits.temporary_bytes)));
   OCTAVO_TRY_VOID(connection.run("set enable_external_access = false"));
   return connection.run("set lock_configuration = true");
@@ -153,13 +160,22 @@ Expected<void> Transaction::commit() {
   return std::exchange(connection_, nullptr)->run("commit");
 }
 
+namespace {
+
+std::string quoted(std::string_view text, char quote) {
+  std::string result(1, quote);
+  for (const char c : text) result.append(c == quote ? 2 : 1, c);
+  return result + quote;
+}
+
+}  // namespace
+
 std::string quoted_name(std::string_view name) {
-  std::string quoted = "\"";
-  for (const char c : name) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
+  return quoted(name, '"');
+}
+
+std::string quoted_text(std::string_view text) {
+  return quoted(text, '\'');
 }
 
 }  // namespace octavo::analytics::duckdb

@@ -46,8 +46,8 @@ struct InstanceLimits {
   std::size_t threads = 1;
 };
 
-/// A file of DuckDB that is open. It reads and writes no other file but temporary ones beside it, and no statement can
-/// change its configuration. Thread-safe; connections must be gone before it is.
+/// A file of DuckDB that is open. It reads and writes no other file but those of its export folder and temporary ones,
+/// both beside it, and no statement can change its configuration. Thread-safe; connections must be gone before it is.
 class Instance {
  public:
   /// Opens or creates the file. Errors: io_failure (another process has it open, memory, descriptors, the disk:
@@ -56,12 +56,16 @@ class Instance {
                                                   const InstanceLimits& limits);
   const Api& api() const { return api_; }
   DatabaseHandle handle() const { return database_.get(); }
+  /// Where a query may leave its result as a file, and is removed from at once. Empty when the file is opened.
+  const std::filesystem::path& export_folder() const { return export_folder_; }
 
  private:
   static Expected<void> confine(const std::shared_ptr<Instance>& instance, const InstanceLimits& limits);
-  explicit Instance(const Api& api) : api_(api), database_(api.close) {}
+  Instance(const Api& api, std::filesystem::path export_folder)
+      : api_(api), export_folder_(std::move(export_folder)), database_(api.close) {}
 
   const Api& api_;
+  const std::filesystem::path export_folder_;
   Owned<DatabaseHandle> database_;
 };
 
@@ -97,6 +101,7 @@ class Connection {
 
   const Api& api() const { return instance_->api(); }
   ConnectionHandle handle() const { return connection_.get(); }
+  const Instance& instance() const { return *instance_; }
   /// Ends what runs on the connection, with an error. Any thread.
   void interrupt() const { api().interrupt(connection_.get()); }
 
@@ -130,8 +135,9 @@ class Transaction {
   Connection* connection_;
 };
 
-/// `"name"` for SQL.
+/// `"name"` and `'text'` for SQL.
 std::string quoted_name(std::string_view name);
+std::string quoted_text(std::string_view text);
 
 /// DuckDB's error in the server's terms: overloaded for lack of memory, timeout if it was interrupted, io_failure and
 /// disk_full, internal, and bad_request for the rest, which a statement is to blame for.

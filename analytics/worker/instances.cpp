@@ -11,6 +11,7 @@ void remove_files(const std::filesystem::path& file) {
   std::filesystem::remove(file, ignored);
   std::filesystem::remove(file.string() + ".wal", ignored);
   std::filesystem::remove_all(file.string() + ".tmp", ignored);
+  std::filesystem::remove_all(file.string() + ".export", ignored);
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 #include "analytics/worker/sql_query.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -9,6 +13,7 @@
 
 #include "analytics/duckdb/value_writer.h"
 #include "analytics/worker/query_watch.h"
+#include "base/digest.h"
 #include "base/json_writer.h"
 
 namespace octavo::analytics {
@@ -222,18 +227,90 @@ Expected<void> run(duckdb::Connection& connection, const SqlQuery& query, Channe
   return send_rows(api, result, writer, channel);
 }
 
+/// A file of the export folder, which is gone with this.
+class ExportFile {
+ public:
+  explicit ExportFile(const duckdb::Instance& instance)
+      : path_(instance.export_folder() / crypto::hex_identity(crypto::random_bytes(name_bytes))) {}
+  ~ExportFile() { remove(); }
+  ExportFile(const ExportFile&) = delete;
+  ExportFile& operator=(const ExportFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  void remove() const {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  std::uint64_t bytes() const {
+    std::error_code failed;
+    const auto size = std::filesystem::file_size(path_, failed);
+    return failed ? 0 : size;
+  }
+
+ private:
+  static constexpr std::size_t name_bytes = 16;
+  const std::filesystem::path path_;
+};
+
+Expected<void> send_file(const ExportFile& file, Channel& channel) {
+  std::ifstream in(file.path(), std::ios::binary);
+  file.remove();  // what is open can be read
+  std::string piece(Channel::rows_bytes_max, '\0');
+  while (in) {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    const auto count = static_cast<std::size_t>(in.gcount());
+    if (count > 0) OCTAVO_TRY_VOID(channel.send(FrameKind::rows, std::string_view(piece).substr(0, count)));
+  }
+  if (!in.eof()) return fail(ErrorCode::io_failure, "The exported file cannot be read.");
+  return channel.send(FrameKind::end, {});
+}
+
+Expected<void> run_export(duckdb::Connection& connection, const SqlQuery& query, Channel& channel,
+                          const ExportFile& file) {
+  const Api& api = connection.api();
+  OCTAVO_TRY(auto transaction, duckdb::Transaction::begin(connection, true));
+  {
+    OCTAVO_TRY(const auto statement, prepare_only_select(connection, query.sql));
+    OCTAVO_TRY_VOID(bind(api, statement.get(), query.parameters));
+  }
+  // It is one SELECT statement, so its brackets and quotes are closed; the line ends a comment.
+  std::string_view sql = query.sql;
+  const auto last = sql.find_last_not_of("; \t\r\n");
+  sql = sql.substr(0, last == std::string_view::npos ? 0 : last + 1);
+  const std::string copy =
+      fmt::format("copy (\n{}\n) to {} (format parquet)", sql, duckdb::quoted_text(file.path().string()));
+  Owned<duckdb::StatementHandle> statement(api.destroy_prepare);
+  if (api.prepare(connection.handle(), copy.c_str(), statement.out()) != success) {
+    return invalid(api.prepare_error(statement.get()));
+  }
+  OCTAVO_TRY_VOID(bind(api, statement.get(), query.parameters));
+  duckdb::Result result(api);
+  if (api.execute_prepared(statement.get(), &result.data()) != success) {
+    if (auto error = result.error()) return std::unexpected(*std::move(error));
+    return invalid("The result cannot be written as Parquet.");
+  }
+  return send_file(file, channel);
+}
+
 }  // namespace
 
 Expected<void> run_sql_query(duckdb::Connection& connection, const SqlQuery& query, Channel& channel,
-                             std::chrono::milliseconds time_max) {
-  const QueryWatch watch(connection, channel, time_max);
-  auto done = run(connection, query, channel);
+                             std::chrono::milliseconds time_max, std::uint64_t export_bytes_max) {
+  const bool is_export = query.format == ResultFormat::parquet;
+  const ExportFile file(connection.instance());
+  std::function<bool()> is_too_large;
+  if (is_export) is_too_large = [&] { return file.bytes() > export_bytes_max; };
+  const QueryWatch watch(connection, channel, time_max, std::move(is_too_large));
+  auto done = is_export ? run_export(connection, query, channel, file) : run(connection, query, channel);
   if (done) return done;
   Error& error = done.error();
   if (watch.timed_out()) {
     return fail(ErrorCode::timeout,
                 fmt::format("The query took longer than analytics.query_timeout, {} ms, and was stopped.", time_max.count()),
                 "query_timeout");
+  }
+  if (watch.was_too_large()) {
+    return fail(ErrorCode::bad_request, "The file is larger than analytics.max_temp_size allows.", "memory_limit");
   }
   if (error.word == "memory_limit") {
     error.code = ErrorCode::bad_request;

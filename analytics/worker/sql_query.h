@@ -11,7 +11,7 @@
 
 namespace octavo::analytics {
 
-enum class ResultFormat : std::uint8_t { json, ndjson, csv };
+enum class ResultFormat : std::uint8_t { json, ndjson, csv, parquet };
 
 struct SqlQuery {
   std::string sql;
@@ -22,11 +22,12 @@ struct SqlQuery {
 /// Runs exactly one SELECT statement in a transaction that only reads, and sends its result in pieces over the channel
 /// (FrameKind::rows) while it comes: memory does not grow with it, and a reader that is slow slows the query down.
 ///
-/// JSON: `{"columns":[…],"rows":[{…},…]}`; NDJSON: an object in each line; CSV: RFC 4180, with a line of names.
+/// JSON: `{"columns":[…],"rows":[{…},…]}`; NDJSON: an object in each line; CSV: RFC 4180, with a line of names. Parquet
+/// has its directory at the end, so DuckDB writes a file first, of at most `export_bytes_max`.
 ///
 /// Errors: bad_request with the word invalid_sql (anything else than one SELECT, DuckDB's own errors, parameters) or
 /// memory_limit; timeout with the word query_timeout; those of the disk.
 Expected<void> run_sql_query(duckdb::Connection& connection, const SqlQuery& query, Channel& channel,
-                             std::chrono::milliseconds time_max);
+                             std::chrono::milliseconds time_max, std::uint64_t export_bytes_max);
 
 }  // namespace octavo::analytics

@@ -70,6 +70,7 @@ void give_way(const WorkerOptions& options) {
 struct WorkerState {
   Instances instances;
   std::chrono::milliseconds query_time_max;
+  std::uint64_t temporary_bytes;
 };
 
 std::string state_payload(const TableState& state) {
@@ -140,12 +141,13 @@ Expected<void> run_sql(WorkerState& state, Channel& channel, const Frame& first)
     query.parameters = values->get_array();
   }
   const std::string format = query::text_member(request, "format");
-  query.format = format == "csv"      ? ResultFormat::csv
+  query.format = format == "parquet"  ? ResultFormat::parquet
+                 : format == "csv"      ? ResultFormat::csv
                  : format == "ndjson" ? ResultFormat::ndjson
                                       : ResultFormat::json;
   OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), false));
   OCTAVO_TRY(auto connection, duckdb::Connection::open(lease.instance()));
-  return run_sql_query(connection, query, channel, state.query_time_max);
+  return run_sql_query(connection, query, channel, state.query_time_max, state.temporary_bytes);
 }
 
 Expected<void> read_status(WorkerState& state, Channel& channel, const Frame& first) {
@@ -198,7 +200,7 @@ int run_worker(const WorkerOptions& options) {
   const duckdb::InstanceLimits limits{.memory_bytes = options.memory_bytes,
                                       .temporary_bytes = options.temporary_bytes,
                                       .threads = std::max<std::size_t>(1, available_resources().processors - 1)};
-  WorkerState state{Instances(**api, limits), options.query_time_max};
+  WorkerState state{Instances(**api, limits), options.query_time_max, options.temporary_bytes};
   report(control, json::serialize(json::object{{"version", (*api)->library_version()}}));
   while (auto socket = receive_descriptor(control)) {
     try {

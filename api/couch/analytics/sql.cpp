@@ -58,8 +58,10 @@ Expected<void> read_member(SqlRequest& request, std::string_view name, const jso
       request.content_type = "text/csv; charset=utf-8";
     } else if (value == "ndjson") {
       request.content_type = "application/x-ndjson";
+    } else if (value == "parquet") {
+      request.content_type = "application/vnd.apache.parquet";
     } else if (value != "json") {
-      return invalid_member(name, "`json`, `ndjson` or `csv`");
+      return invalid_member(name, "`json`, `ndjson`, `csv` or `parquet`");
     }
     request.query["format"] = value;
   } else {

@@ -83,7 +83,7 @@ describe('limits', needsLibrary, () => {
       const reply = await askRaw(server, db, sql);
       const took = Date.now() - begun;
       assert.ok([400, 503, 504].includes(reply.status), `${sql}: ${reply.status} ${reply.text.slice(0, 200)}`);
-      assert.ok(took < 12_000 * patience, `${sql}: ${took} ms`);
+      assert.ok(took < 60_000 * patience, `${sql}: ${took} ms`);
     }
     expectError(await askRaw(server, db, 'select count(*) n from range(1000000000) a, range(1000000000) b where a.range + b.range = 7'), 504, 'query_timeout', /2000 ms/);
     await save(server, db, 'after', { n: 1 });
@@ -118,7 +118,7 @@ describe('limits', needsLibrary, () => {
     const leave = server.rawExchange(
       `POST /_analytics/sql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`, { idleMs: 1500 });
     await leave;
-    await eventually(async () => (await askRaw(server, db, 'select 1 n')).status === 200, 30_000 * patience);
+    await eventually(async () => (await askRaw(server, db, 'select 1 n')).status === 200, 1120_000 * patience);
   });
 
   test('a reader that stops reading is cut off when the time is over', async (t) => {
@@ -131,7 +131,7 @@ describe('limits', needsLibrary, () => {
     socket.write(`POST /_analytics/sql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     await sleep(500);
     socket.pause();
-    await eventually(async () => (await askRaw(server, db, 'select 1 n')).status === 200, 90_000 * patience);
+    await eventually(async () => (await askRaw(server, db, 'select 1 n')).status === 200, 120_000 * patience);
   });
 });
 
@@ -163,7 +163,7 @@ describe('the process', needsLibrary, () => {
     process.kill(childrenOf(server)[0], 'SIGKILL');
     expectError(await endless, 503, 'service unavailable', /analytical process/);
     await save(server, db, 'after', { n: 1 });
-    await eventually(async () => (await askRaw(server, db, 'select 1 n')).status === 200, 20_000 * patience);
+    await eventually(async () => (await askRaw(server, db, 'select 1 n')).status === 200, 120_000 * patience);
     await assertSameRows(server, db);
     expectStatus(await server.get(`/${db}`), 200);
   });

@@ -69,7 +69,7 @@ test('a store waits for a library that has gone, and continues when it is back',
   await eventually(async () => {
     const { state, reason } = expectStatus(await server.get(`/${db}/_analytics`), 200);
     return state === 'waiting' && reason.includes('/nowhere/libduckdb.so');
-  }, 20_000);
+  }, 60_000);
   expectError(await server.post('/_analytics/sql', { db, sql: 'select 1' }), 501, 'analytics_library');
   expectStatus(await server.put(`/${db}/b`, { n: 2 }), 201);
   await server.kill();

@@ -21,7 +21,8 @@ export const library = (() => {
 /// For the options of a test: it is skipped by name without the library.
 export const needsLibrary = { skip: library === undefined && 'DuckDB\'s library cannot be fetched (scripts/install-analytics.sh)' };
 
-export const analyticsArgs = (...more) => ['--analytics-enabled', `--analytics-library=${library}`, ...more];
+/// Times are long: the process has the lowest priority, and other tests run beside this one.
+export const analyticsArgs = (...more) => ['--analytics-enabled', `--analytics-library=${library}`, '--analytics-query-timeout=5m', ...more];
 
 export const startAnalytics = (t, { args = [], ...options } = {}) =>
   Server.startFor(t, { ...options, args: [...analyticsArgs(), ...args] });
@@ -33,7 +34,7 @@ export const define = async (server, db, definition = {}) =>
 
 /// Waits until the table has everything that was written to the database, and returns the status of the store. The process
 /// may be killed meanwhile.
-export async function current(server, db, timeoutMs = 60_000) {
+export async function current(server, db, timeoutMs = 120_000) {
   let reply;
   await eventually(async () => {
     reply = await server.get(`${pathOf(db)}/_analytics?wait_for=now&timeout=${timeoutMs}`, { timeoutMs: timeoutMs + 10_000 });
@@ -45,7 +46,7 @@ export async function current(server, db, timeoutMs = 60_000) {
 }
 
 export const askRaw = (server, db, sql, more = {}, options = {}) =>
-  server.post('/_analytics/sql', { db, sql, ...more }, options);
+  server.post('/_analytics/sql', { db, sql, ...more }, { timeoutMs: 300_000, ...options });
 
 export const ask = async (server, db, sql, ...parameters) =>
   expectStatus(await askRaw(server, db, sql, { parameters }), 200).rows;
@@ -78,7 +79,7 @@ export async function documentsOf(server, db) {
 }
 
 /// The table has the documents, and nothing else.
-export async function assertSameRows(server, db, timeoutMs = 60_000) {
+export async function assertSameRows(server, db, timeoutMs = 120_000) {
   let problem;
   await eventually(async () => {
     try {
