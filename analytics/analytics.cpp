@@ -73,6 +73,13 @@ Analytics::Query::Query(Analytics& analytics, Channel channel)
 
 Expected<std::optional<Frame>> Analytics::Query::next() {
   auto frame = channel_->receive(frame_patience, Channel::rows_bytes_max);
+  // The process closes the channel of a query whose time is over and that does not stop at once.
+  if (!frame && std::chrono::steady_clock::now() > deadline_ - answer_grace) {
+    return fail(ErrorCode::timeout,
+                fmt::format("The query took longer than analytics.query_timeout, {} ms, and was stopped.",
+                            slot_->query_time_max_.count()),
+                "query_timeout");
+  }
   if (frame && !*frame && std::chrono::steady_clock::now() > deadline_) {
     slot_->process_->kill();
     return fail(ErrorCode::timeout, "The analytical process did not answer in time, and was ended.", "query_timeout");

@@ -20,8 +20,9 @@ using std::chrono::milliseconds;
 // An interruption that comes before DuckDB begins a step of the query has no effect: it is sent again and again.
 constexpr std::chrono::milliseconds interrupt_again{50};
 // The client gets no more: what waits for it to read must end.
-constexpr std::chrono::milliseconds channel_grace{1'000};
-constexpr std::chrono::milliseconds process_grace{5'000};
+constexpr std::chrono::milliseconds channel_grace{2'000};
+// On a busy machine a query stops late, because the process has the lowest priority.
+constexpr std::chrono::milliseconds process_grace{15'000};
 constexpr int stuck_exit_code = 3;
 constexpr milliseconds poll_max = std::chrono::hours(1);
 
