@@ -59,11 +59,12 @@ class Projections {
   struct View {
     ProjectionRecord record;
     Projection::Status status;
-    std::optional<Projection::Status> next;  ///< of the changed definition, while its rows become known
-    storage::Sequence watermark = 0;         ///< of the source
-    storage::Sequence current_through = 0;   ///< every row is made of a state of its document not older than this
-    std::string_view state;                  ///< one of `states`
-    std::optional<std::string> failure;      ///< why it waits, or has failed
+    std::optional<Projection::Status> next;   ///< of the changed definition, while its rows become known
+    std::optional<std::string> next_failure;  ///< why they do not
+    storage::Sequence watermark = 0;          ///< of the source
+    storage::Sequence current_through = 0;    ///< every row is made of a state of its document not older than this
+    std::string_view state;                   ///< one of `states`
+    std::optional<std::string> failure;       ///< why it waits, or has failed
   };
   std::vector<View> views();
   std::optional<View> view(std::string_view name);
@@ -123,7 +124,11 @@ class Projections {
   Expected<void> drop(const EntryPtr& entry);
   View view_of(const Entry& entry) const;
   bool has_target(const ProjectionRecord& record) const;
-  void plan_wake() { commit_wake_.plan(); }
+  void plan_wake() {
+    // The other context's are known to commit_wake_.
+    if (function_context_.waiters.load(std::memory_order_relaxed) > 0) wake_all();
+    commit_wake_.plan();
+  }
   void follow_joins(Entry& entry);
   void tell_target(const ProjectionRecord& record) const;
 

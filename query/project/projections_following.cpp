@@ -111,7 +111,10 @@ Projections::View Projections::view_of(const Entry& entry) const {
     view.record = entry.record;
     next = entry.next;
   }
-  if (next) view.next = next->projection->status();
+  if (next) {
+    view.next = next->projection->status();
+    if (auto failure = next->failure()) view.next_failure = std::move(failure->reason);
+  }
   view.watermark = database_.watermark();
   view.status = entry.projection->status();
   view.current_through = entry.projection->complete_through();

@@ -59,6 +59,7 @@ json::value next_json(const project::Projections::View& view, const partitioning
   if (!view.record.next) return nullptr;
   json::object next{{"rev", rev_of(*view.record.next)}, {"definition", view.record.next->definition.json}};
   if (view.next) {
+    next["reason"] = view.next_failure ? json::value(*view.next_failure) : json::value();
     next["changes"] = view.next->changes;
     next["candidates"] = view.next->numbers.candidates;
     next["behind"] = database.changes_after(view.next->numbers.checkpoint);

@@ -282,6 +282,21 @@ describe('what a function may do', () => {
     }
     await current(server, source, 'plain');
     assert.deepEqual([...(await documentsOf(server, target)).keys()], ['x:d']);
+    // Another function, first one that fails as well.
+    const change = async (body) => {
+      const { rev, next } = await statusOf(server, source, 'large');
+      const definition = byTag(target, `function (doc) { ${body} }`, { key: 'large' });
+      return expectStatus(await server.put(`/${source}/_projection/large?rev=${next?.rev ?? rev}`, definition), 200).rev;
+    };
+    await change(limits.deep);
+    await soon(async () => assert.match((await statusOf(server, source, 'large')).next.reason, /too much recursion/), 10_000);
+    const rev = await change('return {tag: doc.tag};');
+    await soon(async () => {
+      const { state, rev: now } = await statusOf(server, source, 'large');
+      assert.deepEqual([state, now], ['active', rev]);
+    }, 10_000);
+    assert.deepEqual([...(await documentsOf(server, target)).keys()], ['large:d', 'x:d']);
+
     expectStatus(await server.post(`/${source}/_projection/loop/_pause`, {}), 200);
     expectStatus(await server.delete(`/${source}/_projection/loop?rows=keep`), 200);
   });

@@ -47,6 +47,23 @@ TEST_CASE("a projection's definition is read") {
   CHECK((parsed->joins[1].is_count && parsed->joins[1].include_derived && parsed->joins[1].where == "c.ok"));
 }
 
+TEST_CASE("rows have fields or come from a function, and a target may say how it is created") {
+  const auto parsed =
+      parse_projection(R"({"target":{"db":"t","create":{"partitioned":true}},"transform":"(doc) => doc"})");
+  REQUIRE(parsed);
+  CHECK(parsed->transform == "(doc) => doc");
+  CHECK(parsed->fields.empty());
+  REQUIRE(parsed->creation);
+  CHECK(parsed->creation->at("partitioned") == true);
+  CHECK(projection_word_of(R"("key":"{a}")") == "projection_syntax");
+  CHECK(projection_word_of(R"("fields":["a"],"transform":"f")") == "projection_syntax");
+  CHECK(projection_word_of(R"("transform":null)") == "projection_syntax");
+  const std::string most = R"("transform":")" + std::string(query::project::transform_bytes_max, 'x');
+  CHECK(projection_word_of(most + "\"") == "accepted");
+  CHECK(projection_word_of(most + "x\"") == "limit");
+  CHECK(!parse_projection(R"({"target":{"db":"t","create":true},"fields":["a"]})"));
+}
+
 TEST_CASE("a list of names is short for fields of these names") {
   const auto parsed = parse_projection(R"({"target":{"db":"t"},"fields":["a","b\"c"]})");
   REQUIRE(parsed);
