@@ -263,11 +263,14 @@ describe('what a function may do', () => {
   });
 
   test('limits always stop the projection, and other ones go on', async (t) => {
-    const server = await Server.startFor(t, { args: ['--javascript-call-time', '1s', '--javascript-output-bytes-max', '1MiB'] });
+    const server = await Server.startFor(t, { args: ['--javascript-call-time', '1s', '--javascript-output-bytes-max', '64KiB', '--javascript-heap-bytes-max', '16MiB'] });
     const { source, target } = await databases(server);
     await createProjection(server, source, 'plain', byTag(target, undefined, { fields: ['tag'] }));
-    const limits = { loop: 'while (true);', deep: 'return (function f() { return f() + 1; })();', large: "return {tag: 'x', text: 'x'.repeat(2 << 20)};" };
-    const reasons = { loop: /took too long/, deep: /too much recursion/, large: /output is too large/ };
+    const limits = {
+      loop: 'while (true);', memory: 'const all = []; for (;;) all.push(new Array(100000).fill(doc.tag));',
+      deep: 'return (function f() { return f() + 1; })();', large: "return {tag: 'x', text: 'x'.repeat(1 << 17)};",
+    };
+    const reasons = { loop: /took too long/, memory: /too much memory/, deep: /too much recursion/, large: /output is too large/ };
     for (const [name, body] of Object.entries(limits)) {
       await createProjection(server, source, name, byTag(target, `function (doc) { ${body} }`, { key: name }));
     }
@@ -278,7 +281,7 @@ describe('what a function may do', () => {
         assert.equal(state, 'failed');
         assert.match(reason, reasons[name]);
         assert.equal(skipped.errors, 0);
-      }, 10_000);
+      }, 30_000);
     }
     await current(server, source, 'plain');
     assert.deepEqual([...(await documentsOf(server, target)).keys()], ['x:d']);
@@ -289,12 +292,12 @@ describe('what a function may do', () => {
       return expectStatus(await server.put(`/${source}/_projection/large?rev=${next?.rev ?? rev}`, definition), 200).rev;
     };
     await change(limits.deep);
-    await soon(async () => assert.match((await statusOf(server, source, 'large')).next.reason, /too much recursion/), 10_000);
+    await soon(async () => assert.match((await statusOf(server, source, 'large')).next.reason, /too much recursion/), 30_000);
     const rev = await change('return {tag: doc.tag};');
     await soon(async () => {
       const { state, rev: now } = await statusOf(server, source, 'large');
       assert.deepEqual([state, now], ['active', rev]);
-    }, 10_000);
+    }, 30_000);
     assert.deepEqual([...(await documentsOf(server, target)).keys()], ['large:d', 'x:d']);
 
     expectStatus(await server.post(`/${source}/_projection/loop/_pause`, {}), 200);
