@@ -37,18 +37,18 @@ Expected<void> check_container_name(std::string_view database, std::string_view 
               "illegal_database_name");
 }
 
-Expected<void> refuse_system_database(const partitioning::Database& database) {
+Expected<void> refuse_names_of_system_database(const partitioning::Database& database) {
   if (!database.name().starts_with('_')) return {};
   return fail(ErrorCode::bad_request, fmt::format("The system database {} has one name only.", database.name()));
 }
 
-struct Wanted {
+struct RenameRequest {
   std::string name;
   bool keeps_alias = true;
 };
 
-Expected<Wanted> parse_rename(const json::object& body) {
-  Wanted wanted;
+Expected<RenameRequest> parse_rename(const json::object& body) {
+  RenameRequest wanted;
   for (const auto& [member, value] : body) {
     if (member == "name" && value.is_string()) {
       wanted.name = value.get_string();
@@ -74,7 +74,7 @@ Task<Expected<Reply>> rename(Call& call) {
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
   OCTAVO_CO_TRY(const auto wanted, parse_rename(body));
   auto& database = *call.database;
-  OCTAVO_CO_TRY_VOID(refuse_system_database(database));
+  OCTAVO_CO_TRY_VOID(refuse_names_of_system_database(database));
   OCTAVO_CO_TRY_VOID(check_further_name(database, wanted.name));
   auto& engine = call.services.engine;
   auto work = [&] {
@@ -95,7 +95,7 @@ Task<Expected<Reply>> get_aliases(Call& call) {
 Task<Expected<Reply>> put_alias(Call& call) {
   auto& database = *call.database;
   const auto& alias = call.path("alias");
-  OCTAVO_CO_TRY_VOID(refuse_system_database(database));
+  OCTAVO_CO_TRY_VOID(refuse_names_of_system_database(database));
   OCTAVO_CO_TRY_VOID(check_further_name(database, alias));
   auto& engine = call.services.engine;
   const auto present = engine.databases().aliases_of(database.name());
