@@ -209,9 +209,8 @@ std::optional<DatabaseAnalytics::View> DatabaseAnalytics::view() {
     view.state = "disabled";
     return view;
   }
-  const storage::Sequence watermark = database_.watermark();
   view.sequence = shown->feed->checkpoint();
-  view.behind = watermark - std::min(watermark, view.sequence);
+  view.behind = database_.changes_after(view.sequence);
   {
     const std::lock_guard lock(shown->mutex);
     view.failure = shown->unopened;
