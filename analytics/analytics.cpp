@@ -14,6 +14,8 @@ namespace {
 constexpr std::chrono::milliseconds frame_patience{100};
 // Beyond the time of a query the process has this long to say that it was stopped.
 constexpr std::chrono::milliseconds answer_grace{10'000};
+// What the process knows is left out of a status that would take longer.
+constexpr std::chrono::milliseconds status_patience{3'000};
 constexpr std::size_t follower_threads = 2;
 constexpr std::string_view library_name = "libduckdb.so";
 
@@ -112,7 +114,7 @@ Expected<boost::json::object> Analytics::table_status(const std::filesystem::pat
   OCTAVO_TRY(auto channel, process_->connect());
   const boost::json::object request{{"file", file.string()}};
   OCTAVO_TRY_VOID(channel.send(FrameKind::read_status, boost::json::serialize(request)));
-  const auto until = std::chrono::steady_clock::now() + answer_grace;
+  const auto until = std::chrono::steady_clock::now() + status_patience;
   while (std::chrono::steady_clock::now() < until) {
     OCTAVO_TRY(const auto frame, channel.receive(frame_patience));
     if (!frame) continue;

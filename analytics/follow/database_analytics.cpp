@@ -30,6 +30,7 @@ query::FeedFollower::Options follower_options() {
   options.subject = "the analytical store";
   options.task.type = "analytics";
   options.rows_first = batch_rows_first;
+  options.leaves_new_writes = true;  // committed() plans a batch for them
   return options;
 }
 

@@ -17,6 +17,9 @@ namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view folder_name = "analytics";
+constexpr std::chrono::milliseconds answer_patience{10'000};
+// A batch takes seconds; on a machine that is always busy, minutes.
+constexpr std::chrono::minutes answer_max{20};
 
 std::string revision_text(const storage::Revision& revision) {
   std::string quoted;
@@ -64,7 +67,12 @@ Expected<void> TableFeed::open_with_lock() {
 Expected<std::string> TableFeed::ask(FrameKind kind, std::string_view payload) {
   auto answered = [&]() -> Expected<Frame> {
     OCTAVO_TRY_VOID(channel_->send(kind, payload));
-    return channel_->receive();
+    for (const auto until = Clock::now() + answer_max; Clock::now() < until;) {
+      OCTAVO_TRY(auto frame, channel_->receive(answer_patience));
+      if (frame) return *std::move(frame);
+    }
+    process_.kill();
+    return fail(ErrorCode::overloaded, "The analytical process did not answer in time, and was ended.");
   }();
   if (answered && answered->kind == FrameKind::reply) return std::move(answered->payload);
   Error error = answered ? error_of_payload(answered->payload) : std::move(answered).error();

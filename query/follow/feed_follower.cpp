@@ -243,7 +243,8 @@ Expected<bool> FeedFollower::follow_batch() {
     const bool slow = took > slow_document * static_cast<std::int64_t>(applied);
     slow_.store(slow, std::memory_order_relaxed);
   }
-  return !batch.complete || applied < documents.size() || reached < database.watermark();
+  const bool has_new_writes = !options_.leaves_new_writes && reached < database.watermark();
+  return !batch.complete || applied < documents.size() || has_new_writes;
 }
 
 Task<Expected<void>> FeedFollower::wait(std::function<Expected<bool>()> is_reached,
