@@ -81,7 +81,7 @@ using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Databa
 ///     search-<identity>/          one full-text index; definition.json
 ///     projection-<identity>/      LMDB: the state of a projection of this database
 ///     copy-<id>/                  LMDB: the state of a copy of this database
-///     analytics/<id>.duckdb       DuckDB: the analytical store; with .wal and .tmp/
+///     analytics/<id>.duckdb       DuckDB: the analytical store; with .wal, .tmp/ and .export/
 ///   …/new/                        LMDB: the draft of a compaction, in the folder that it compacts
 class Engine {
  public:

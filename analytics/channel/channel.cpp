@@ -36,8 +36,7 @@ std::unexpected<Error> gone() {
 }
 
 // Words live as long as the program: those that the process sends are looked up here.
-constexpr std::array<std::string_view, 6> known_words{"memory_limit",     "invalid_sql",    "analytics_library",
-                                                      "analytics_syntax", "query_timeout", "unknown_column_type"};
+constexpr std::array<std::string_view, 4> known_words{"memory_limit", "invalid_sql", "analytics_library", "query_timeout"};
 
 }  // namespace
 

@@ -48,7 +48,8 @@ class FeedFollower : public std::enable_shared_from_this<FeedFollower> {
     storage::Sequence backlog_listed = 0;
     std::size_t rows_first = 8;  ///< of a batch; small, as nothing is known about the functions yet
     std::size_t rows_max = 32'768;
-    /// A batch is the last one although documents were written meanwhile: the owner wakes the follower for those, later.
+    /// A batch is the last one although documents were written meanwhile: the owner wakes the follower for those,
+    /// later.
     bool leaves_new_writes = false;
     std::string_view not_waiting = "update=false";  ///< how a client says that it does not want to wait
   };

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { erase, save } from '../edits.mjs';
-import { eventually, expectError, expectStatus, Server } from '../harness.mjs';
+import { eventually, expectError, expectStatus, patience, Server } from '../harness.mjs';
 import { analyticsArgs, ask, askRaw, assertSameRows, current, define, needsLibrary, startAnalytics, storeOf } from './analytics_support.mjs';
 
 const types = (status) => Object.fromEntries(status.columns.map(({ name, type }) => [name, type]));
@@ -284,7 +284,8 @@ describe('answers', needsLibrary, () => {
     const bytes = 100_000_000;
     const reply = await askRaw(server, db, `select repeat('x', ${bytes}) t`, { format: 'csv' });
     assert.equal(reply.raw.length, bytes + '"t"\r\n\r\n'.length);
-    assert.ok(server.anonymousMemoryBytes() - before < 50_000_000);
+    // A sanitizer keeps freed memory.
+    if (patience === 1) assert.ok(server.anonymousMemoryBytes() - before < 50_000_000);
   });
 
   test('a text of an error that is cut through a character', async (t) => {

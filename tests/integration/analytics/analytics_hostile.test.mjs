@@ -142,7 +142,8 @@ describe('the process', needsLibrary, () => {
     assert.equal(fs.readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8').trim(), '1000');
     const policy = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[38];
     assert.equal(policy, '5');  // SCHED_IDLE
-    assert.match(fs.readFileSync(`/proc/${pid}/limits`, 'utf8'), /Max address space +\d+/);
+    // A sanitizer needs more addresses than there may be.
+    if (patience === 1) assert.match(fs.readFileSync(`/proc/${pid}/limits`, 'utf8'), /Max address space +\d+/);
     const open = fs.readdirSync(`/proc/${pid}/fd`).map((fd) => { try { return fs.readlinkSync(`/proc/${pid}/fd/${fd}`); } catch { return ''; } });
     assert.deepEqual(open.filter((name) => name.endsWith('.mdb')), []);
     await server.kill();
