@@ -20,8 +20,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// Writes wait at most this long until the names change: what is not ready by then is tried again.
-constexpr milliseconds pause_max{60};
 constexpr milliseconds gate_look{1};
 /// Between two attempts.
 constexpr milliseconds retry_first{100};
@@ -81,7 +79,7 @@ Expected<void> Copies::check_change_over(const CopyRecord& record) const {
   return {};
 }
 
-Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, std::string former_name,
+Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, std::string former_name, milliseconds pause_max,
                                                        Clock::time_point deadline) {
   const auto keep_alive = source_.shared_from_this();
   const OnlyOne only_one(changes_over_);
@@ -96,7 +94,7 @@ Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, std::stri
     OCTAVO_CO_TRY_VOID(co_await source_.engine().workers().run_blocking(std::move(check)));
     OCTAVO_CO_TRY_VOID(co_await reach(entry, source_.committed_sequence(), deadline));
     const auto begun = Clock::now();
-    OCTAVO_CO_TRY(const bool is_done, co_await try_change_over(entry, former_name));
+    OCTAVO_CO_TRY(const bool is_done, co_await try_change_over(entry, former_name, pause_max));
     if (is_done) {
       ChangeOver done{name, std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begun)};
       spdlog::info("database {}: {} has taken its place, writes waited for {:.1f} ms", name, record.definition.target,
@@ -104,8 +102,11 @@ Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, std::stri
       co_return done;
     }
     if (Clock::now() + retry >= deadline) {
-      co_return fail(ErrorCode::timeout,
-                     fmt::format("The change-over did not succeed within {} ms.", pause_max.count()));
+      co_return fail(
+          ErrorCode::timeout,
+          fmt::format("Each time, requests that write, or the rest of the documents, took longer than {} ms. Try "
+                      "again when less is written, or with a longer `pause_max`.",
+                      pause_max.count()));
     }
     co_await sleep_for(retry);
     retry = std::min(2 * retry, retry_max);
@@ -123,7 +124,7 @@ Task<Expected<bool>> Copies::write_all_queued() {
   co_return true;
 }
 
-Task<Expected<bool>> Copies::try_change_over(EntryPtr entry, std::string former_name) {
+Task<Expected<bool>> Copies::try_change_over(EntryPtr entry, std::string former_name, milliseconds pause_max) {
   const ClosedGate closed(source_.gate());
   const auto until = Clock::now() + pause_max;
   while (!source_.gate().is_empty()) {

@@ -45,11 +45,11 @@ class Copies {
     std::chrono::microseconds paused{};  ///< how long writes waited
   };
   /// Ends the copy by giving its target the name of the source, which gets `former_name` and takes no more writes.
-  /// Requests that write wait meanwhile, for some milliseconds, and then go to the target. If it takes longer they
-  /// continue with the source, and it is tried again until the deadline. Errors: not_found; timeout; conflict: the copy
-  /// is paused, or its target was not made to follow the source (copy_positions), or a projection reads or writes the
-  /// source (copy_projections); those of Engine::hand_over_name; why it makes no progress.
-  Task<Expected<ChangeOver>> change_over(std::string id, std::string former_name,
+  /// Requests that write wait meanwhile, for some milliseconds, and then go to the target. If it would take longer than
+  /// `pause_max` they continue with the source, and it is tried again until the deadline. Errors: not_found; timeout;
+  /// conflict: the copy is paused, or its target was not made to follow the source (copy_positions), or a projection
+  /// reads or writes the source (copy_projections); those of Engine::hand_over_name; why it makes no progress.
+  Task<Expected<ChangeOver>> change_over(std::string id, std::string former_name, std::chrono::milliseconds pause_max,
                                          std::chrono::steady_clock::time_point deadline);
   /// Ends the copy where it is, and forgets it. A database whose name was given away by it takes writes again. Error
   /// not_found.
@@ -101,7 +101,7 @@ class Copies {
   Expected<void> check_change_over(const CopyRecord& record) const;
   Task<Expected<bool>> write_all_queued();
   /// False: it did not succeed within the pause.
-  Task<Expected<bool>> try_change_over(EntryPtr entry, std::string former_name);
+  Task<Expected<bool>> try_change_over(EntryPtr entry, std::string former_name, std::chrono::milliseconds pause_max);
   Expected<void> hand_over_name(const EntryPtr& entry, const std::string& former_name);
   void tell_target(const CopyRecord& record) const;
   View view_of(const Entry& entry) const;

@@ -32,6 +32,7 @@ namespace copy = query::copy;
 
 constexpr std::size_t timeout_default_ms = 60'000;
 constexpr std::size_t timeout_max_ms = 600'000;
+constexpr std::int64_t pause_limit_ms = 5'000;
 
 Expected<void> refuse_system_database(std::string_view name) {
   if (!name.starts_with('_')) return {};
@@ -199,24 +200,35 @@ Expected<void> carry_scripts(partitioning::Database& source, partitioning::Datab
   return {};
 }
 
-/// The name that the source gets: as it is given, or its own with the beginning of its tag.
-Expected<std::string> former_name_of(const Call& call, const json::object& body) {
-  std::string name = call.database->name() + "-" + call.database->instance_tag().substr(0, 8);
+struct CutOverRequest {
+  std::string former_name;  ///< that the source gets; if it is not given, its own with the beginning of its tag
+  std::chrono::milliseconds pause_max{60};
+};
+
+Expected<CutOverRequest> read_cut_over(const Call& call, const json::object& body) {
+  CutOverRequest wanted{.former_name = call.database->name() + "-" + call.database->instance_tag().substr(0, 8)};
   for (const auto& [member, value] : body) {
-    if (member != "former_name" || !value.is_string()) {
-      return fail(ErrorCode::bad_request, "The body of _cut_over has the member `former_name`, a string, or none.",
+    if (member == "former_name" && value.is_string()) {
+      wanted.former_name = value.get_string();
+    } else if (member == "pause_max" && value.is_int64() && value.get_int64() >= 1 &&
+               value.get_int64() <= pause_limit_ms) {
+      wanted.pause_max = std::chrono::milliseconds(value.get_int64());
+    } else {
+      return fail(ErrorCode::bad_request,
+                  fmt::format("The body of _cut_over has the members `former_name`, a string, and `pause_max`, 1 to {} "
+                              "milliseconds; both may be left out.",
+                              pause_limit_ms),
                   "copy_syntax");
     }
-    name = value.get_string();
   }
-  OCTAVO_TRY_VOID(check_further_name(*call.database, name));
-  return name;
+  OCTAVO_TRY_VOID(check_further_name(*call.database, wanted.former_name));
+  return wanted;
 }
 
 Task<Expected<Reply>> cut_over(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
-  OCTAVO_CO_TRY(const std::string former_name, former_name_of(call, body));
+  OCTAVO_CO_TRY(const auto wanted, read_cut_over(call, body));
   OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
   OCTAVO_CO_TRY(const auto timeout_ms, wanted_count(call.request, "timeout", timeout_default_ms, timeout_max_ms));
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
@@ -227,7 +239,8 @@ Task<Expected<Reply>> cut_over(Call& call) {
     return carry_scripts(*call.database, *target);
   };
   OCTAVO_CO_TRY_VOID(co_await run_work(call, carry));
-  OCTAVO_CO_TRY(const auto done, co_await services->copies().change_over(id, former_name, deadline));
+  OCTAVO_CO_TRY(const auto done,
+                co_await services->copies().change_over(id, wanted.former_name, wanted.pause_max, deadline));
   co_return json_reply(json::object{{"ok", true},
                                     {"name", done.name},
                                     {"former_name", call.database->name()},

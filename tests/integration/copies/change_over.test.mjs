@@ -219,13 +219,15 @@ describe('a change-over', () => {
     const post = (body) => server.post(`/${db}/_copy/${id}/_cut_over`, body);
     expectError(await post({ former_name: other }), 412, 'file_exists');
     expectError(await post({ former_name: 'Upper' }), 400, 'illegal_database_name');
-    expectError(await post({ former: 'x' }), 400, 'copy_syntax');
+    for (const body of [{ former: 'x' }, { former_name: 7 }, { pause_max: 0 }, { pause_max: 5001 }, { pause_max: '60' }]) {
+      expectError(await post(body), 400, 'copy_syntax');
+    }
     expectError(await server.post(`/${db}/_copy/${'0'.repeat(32)}/_cut_over`, {}), 404, 'not_found');
     expectStatus(await server.post(`/${db}/_copy/${id}/_pause`, {}), 200);
     expectError(await post({}), 409, 'conflict');
     expectStatus(await server.post(`/${db}/_copy/${id}/_resume`, {}), 200);
     await save(server, db, 'o1', order(1));
-    await cutOver(server, db, id);
+    await cutOver(server, db, id, { pause_max: 2000 });
     expectStatus(await server.get(`/${db}/u1:1`), 200);
   });
 
