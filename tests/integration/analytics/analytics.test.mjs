@@ -116,6 +116,29 @@ describe('changes', needsLibrary, () => {
     await eventually(async () => (await ask(server, db, 'select * from documents')).length === 0, 120_000);
   });
 
+  test('a store follows its database under another name, and stays with the source at a change-over', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await save(server, db, 'a', { n: 1 });
+    await define(server, db);
+    await current(server, db);
+    expectStatus(await server.post(`/${db}/_rename`, { name: 'renamed', alias: false }), 200);
+    await server.kill();
+    await server.relaunch();
+    await save(server, 'renamed', 'b', { n: 2 });
+    await current(server, 'renamed');
+    await assertSameRows(server, 'renamed');
+
+    const { id } = expectStatus(await server.post('/renamed/_copy', { target: 'next', create: {} }), 202);
+    expectStatus(await server.post(`/renamed/_copy/${id}/_cut_over`, { former_name: 'former' }), 200);
+    expectError(await server.get('/renamed/_analytics'), 404, 'not_found');
+    await current(server, 'former');
+    await assertSameRows(server, 'former');
+    await define(server, 'renamed');
+    assert.equal((await current(server, 'renamed')).lag, 0);
+    await assertSameRows(server, 'renamed');
+  });
+
   test('a database that is created again has no store, and none of the rows', async (t) => {
     const server = await startAnalytics(t);
     const db = await server.database();
