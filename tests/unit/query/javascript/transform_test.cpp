@@ -16,7 +16,7 @@ Expected<std::string> transform_by(std::string_view source, std::string_view doc
   return transform(program, document, joined);
 }
 
-std::string refusal_of(std::string_view source) {
+std::string transform_refusal_of(std::string_view source) {
   const auto rows = transform_by(source);
   if (rows) return *rows;
   CHECK(rows.error().code == ErrorCode::function_failed);
@@ -34,10 +34,10 @@ TEST_CASE("a transform returns rows as an array, whatever it returned") {
 }
 
 TEST_CASE("what is no row is refused, and so are too many") {
-  CHECK(refusal_of("() => [{}, 7]").find("returned number for a row") != std::string::npos);
-  CHECK(refusal_of("async () => ({})").find("returned a promise") != std::string::npos);
-  CHECK(refusal_of("() => Array(101).fill({})").find("101 rows") != std::string::npos);
-  CHECK(refusal_of("() => { throw 'no'; }").find("no") != std::string::npos);
+  CHECK(transform_refusal_of("() => [{}, 7]").find("returned number for a row") != std::string::npos);
+  CHECK(transform_refusal_of("async () => ({})").find("returned a promise") != std::string::npos);
+  CHECK(transform_refusal_of("() => Array(101).fill({})").find("101 rows") != std::string::npos);
+  CHECK(transform_refusal_of("() => { throw 'no'; }").find("no") != std::string::npos);
 }
 
 TEST_CASE("a transform knows no clock and no random numbers, and keeps no variables") {
@@ -45,12 +45,12 @@ TEST_CASE("a transform knows no clock and no random numbers, and keeps no variab
        {"() => ({t: Date.now()})", "() => ({t: new Date()})", "() => ({t: Date()})", "() => ({t: Math.random()})",
         "() => ({t: new (Object.getPrototypeOf(new Date(0)).constructor)()})",
         "() => ({t: Reflect.construct(Date, [], Object)})"}) {
-    CHECK(refusal_of(source).find("cannot be used in a transform") != std::string::npos);
+    CHECK(transform_refusal_of(source).find("cannot be used in a transform") != std::string::npos);
   }
   CHECK(
       transform_by("() => ({t: new Date(0), u: new Date(2020, 1) instanceof Date, v: Date.UTC(1970, 0, 2)})").value() ==
       R"([{"t":"1970-01-01T00:00:00.000Z","u":true,"v":86400000}])");
-  CHECK(refusal_of("() => { n = 1; return {n}; }").find("n is not defined") != std::string::npos);
+  CHECK(transform_refusal_of("() => { n = 1; return {n}; }").find("n is not defined") != std::string::npos);
 }
 
 TEST_CASE("the depth of calls is a limit, and no exception of the document") {
