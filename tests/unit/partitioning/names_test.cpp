@@ -172,7 +172,7 @@ TEST_CASE("a rename that meets a failing disk leaves the database under one name
       EngineFixture::put(*shop, "b", "{}");
       REQUIRE(shop->set_revs_limit(7));  // finds its row in the catalog
     }
-    for (int start = 0; start < 2; ++start) {
+    for (int run = 0; run < 2; ++run) {
       CHECK(name_of(*engine, name) == name);
       CHECK(security_of(*engine, name) == "{}");
       CHECK(engine->databases().names() == std::vector<std::string>{name});
