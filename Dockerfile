@@ -24,6 +24,7 @@ COPY config/ config/
 COPY storage/ storage/
 COPY partitioning/ partitioning/
 COPY query/ query/
+COPY analytics/ analytics/
 COPY api/ api/
 COPY server/ server/
 COPY LICENSE ./
