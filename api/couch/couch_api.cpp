@@ -197,26 +197,20 @@ Task<Expected<Reply>> CouchApi::dispatch(Call& call) {
     OCTAVO_CO_TRY_VOID(check_access(route.access, call.user, nullptr, server_has_admins));
   }
   if (route.pattern.starts_with("/{db}") && !creates_database(route)) {
-    OCTAVO_CO_TRY_VOID(co_await open_database(call, changes_content(route)));
+    if (changes_content(route)) {
+      OCTAVO_CO_TRY(auto opened, co_await services_.engine.open_for_writing(call.path("db")));
+      call.database = std::move(opened.database);
+      call.pass = std::move(opened.pass);
+    } else {
+      auto found = services_.engine.databases().find(call.path("db"));
+      if (!found) found = co_await services_.engine.open_in_background(call.path("db"));
+      OCTAVO_CO_TRY(call.database, *std::move(found));
+    }
   }
   if (is_database_access(route.access)) {
     OCTAVO_CO_TRY_VOID(check_access(access_of(call, route), call.user, call.database.get(), server_has_admins));
   }
   co_return co_await route.handler(call);
-}
-
-Task<Expected<void>> CouchApi::open_database(Call& call, bool to_write) {
-  auto& engine = services_.engine;
-  if (to_write) {
-    OCTAVO_CO_TRY(auto opened, co_await engine.open_for_writing(call.path("db")));
-    call.database = std::move(opened.database);
-    call.pass = std::move(opened.pass);
-    co_return Expected<void>{};
-  }
-  auto found = engine.databases().find(call.path("db"));
-  if (!found) found = co_await engine.open_in_background(call.path("db"));
-  OCTAVO_CO_TRY(call.database, *std::move(found));
-  co_return Expected<void>{};
 }
 
 void CouchApi::finish(const Call& call, Reply& reply) const {

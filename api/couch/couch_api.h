@@ -24,7 +24,6 @@ class CouchApi final : public Handler {
 
  private:
   Task<Expected<Reply>> dispatch(Call& call);
-  Task<Expected<void>> open_database(Call& call, bool to_write);
   bool host_may_ask(const Call& call) const;
   void finish(const Call& call, Reply& reply) const;
   const CorsPolicy& cors(const config::Settings& settings) const;

@@ -88,25 +88,23 @@ query::DatabaseServices* OpenContainer::services() const {
   return query::services_of(*database);
 }
 
-namespace {
-
-Task<Expected<std::shared_ptr<partitioning::Database>>> open_database(Call& call, const std::string& name) {
-  auto& engine = call.services.engine;
-  if (!call.reads) {
-    OCTAVO_CO_TRY(auto opened, co_await engine.open_for_writing(name));
-    call.pass = std::move(opened.pass);
-    co_return std::move(opened.database);
-  }
-  auto found = engine.databases().find(name);
-  if (!found) found = co_await engine.open_in_background(name);
-  co_return *std::move(found);
-}
-
-}  // namespace
-
 Task<Expected<OpenContainer>> open_container(Call& call) {
   const std::string name = call.path.database_name();
-  auto opened = co_await open_database(call, name);
+  auto& engine = call.services.engine;
+  Expected<std::shared_ptr<partitioning::Database>> opened;
+  if (call.reads) {
+    auto found = engine.databases().find(name);
+    if (!found) found = co_await engine.open_in_background(name);
+    opened = *std::move(found);
+  } else {
+    auto writable = co_await engine.open_for_writing(name);
+    if (writable) {
+      opened = std::move(writable->database);
+      call.pass = std::move(writable->pass);
+    } else {
+      opened = std::unexpected(std::move(writable).error());
+    }
+  }
   if (!opened && opened.error().code != ErrorCode::not_found) co_return std::unexpected(std::move(opened).error());
   const auto no_container = [&] {
     return fail(ErrorCode::not_found,
