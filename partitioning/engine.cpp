@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 #include <system_error>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -147,9 +148,12 @@ Expected<void> Engine::read_catalog() {
   updates_.record_all(names);
   OCTAVO_TRY(const auto stored_aliases, catalog_->aliases());
   DatabaseRegistry::Aliases aliases;
-  for (const auto& [alias, tag] : stored_aliases) {
-    const auto record = std::ranges::find(records, tag, &storage::DatabaseRecord::instance_tag);
-    if (record != records.end()) aliases.emplace(alias, record->name);
+  if (!stored_aliases.empty()) {
+    std::unordered_map<std::string_view, std::string_view> name_of_tag;
+    for (const auto& record : records) name_of_tag.emplace(record.instance_tag, record.name);
+    for (const auto& [alias, tag] : stored_aliases) {
+      if (const auto name = name_of_tag.find(tag); name != name_of_tag.end()) aliases.emplace(alias, name->second);
+    }
   }
   registry_.set_names(std::move(names), std::move(aliases));
   return {};

@@ -7,6 +7,7 @@
 
 #include "analytics/table/schema.h"
 #include "base/digest.h"
+#include "query/follow/open_sources.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::analytics {
@@ -94,20 +95,10 @@ Expected<void> erase_definition(Catalog& catalog, std::string_view tag) {
 }
 
 Expected<std::vector<std::string>> databases_with_store(Catalog& catalog) {
-  std::vector<std::string> names;
-  OCTAVO_TRY(const auto facts, catalog.facts(databases_area));
-  if (facts.empty()) return names;
-  OCTAVO_TRY(const auto databases, catalog.all());
-  for (const auto& [tag, text] : facts) {
+  return query::noted_sources(catalog, databases_area, [&](std::string_view tag) -> Expected<bool> {
     OCTAVO_TRY(const auto definition, catalog.fact(Catalog::area_of_database(tag), fact_name));
-    const auto database = std::ranges::find(databases, tag, &storage::DatabaseRecord::instance_tag);
-    if (database == databases.end() || !definition) {
-      OCTAVO_TRY_VOID(catalog.erase_fact(databases_area, tag));
-    } else {
-      names.push_back(database->name);
-    }
-  }
-  return names;
+    return definition.has_value();
+  });
 }
 
 }  // namespace octavo::analytics

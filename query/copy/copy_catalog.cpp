@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "query/follow/open_sources.h"
 #include "query/json/parsed_document.h"
 #include "query/project/projection_catalog.h"
 
@@ -117,20 +118,10 @@ std::vector<storage::FactChange> facts_of_change_over(const partitioning::Databa
 }
 
 Expected<std::vector<std::string>> sources_of_copies(Catalog& catalog) {
-  std::vector<std::string> names;
-  OCTAVO_TRY(const auto facts, catalog.facts(sources_area));
-  if (facts.empty()) return names;
-  OCTAVO_TRY(const auto databases, catalog.all());
-  for (const auto& [tag, text] : facts) {
+  return noted_sources(catalog, sources_area, [&](std::string_view tag) -> Expected<bool> {
     OCTAVO_TRY(const auto copies, copies_of(catalog, tag));
-    const auto database = std::ranges::find(databases, tag, &storage::DatabaseRecord::instance_tag);
-    if (database == databases.end() || std::ranges::all_of(copies, &CopyRecord::has_ended)) {
-      OCTAVO_TRY_VOID(catalog.erase_fact(sources_area, tag));
-    } else {
-      names.push_back(database->name);
-    }
-  }
-  return names;
+    return !std::ranges::all_of(copies, &CopyRecord::has_ended);
+  });
 }
 
 }  // namespace octavo::query::copy

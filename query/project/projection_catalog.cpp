@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/digest.h"
+#include "query/follow/open_sources.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::query::project {
@@ -324,20 +325,10 @@ Expected<std::vector<std::string>> readers_of(Catalog& catalog, std::string_view
 }
 
 Expected<std::vector<std::string>> sources(Catalog& catalog) {
-  OCTAVO_TRY(const auto facts, catalog.facts(sources_area));
-  std::vector<std::string> names;
-  if (facts.empty()) return names;
-  OCTAVO_TRY(const auto databases, catalog.all());
-  for (const auto& [key, tag] : facts) {
+  return noted_sources(catalog, sources_area, [&](std::string_view tag) -> Expected<bool> {
     OCTAVO_TRY(const auto projections, projections_of(catalog, tag));
-    const auto database = std::ranges::find(databases, tag, &storage::DatabaseRecord::instance_tag);
-    if (database == databases.end() || projections.empty()) {
-      OCTAVO_TRY_VOID(catalog.erase_fact(sources_area, key));
-    } else {
-      names.push_back(database->name);
-    }
-  }
-  return names;
+    return !projections.empty();
+  });
 }
 
 }  // namespace octavo::query::project
