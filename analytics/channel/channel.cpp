@@ -38,6 +38,23 @@ std::unexpected<Error> gone() {
 // Words live as long as the program: those that the process sends are looked up here.
 constexpr std::array<std::string_view, 4> known_words{"memory_limit", "invalid_sql", "analytics_library", "query_timeout"};
 
+/// One byte, as a message must have, and room for one descriptor.
+struct DescriptorMessage {
+  DescriptorMessage() {
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+  }
+  DescriptorMessage(const DescriptorMessage&) = delete;
+  DescriptorMessage& operator=(const DescriptorMessage&) = delete;
+
+  char byte = 0;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+};
+
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -53,21 +70,14 @@ Expected<std::pair<Descriptor, Descriptor>> socket_pair(int type) {
 }
 
 Expected<void> send_descriptor(const Descriptor& socket, const Descriptor& passed) {
-  char byte = 0;
-  iovec part{&byte, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  DescriptorMessage message;
+  cmsghdr* const header = CMSG_FIRSTHDR(&message.header);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   const int number = passed.get();
   std::memcpy(CMSG_DATA(header), &number, sizeof number);
-  while (::sendmsg(socket.get(), &message, MSG_NOSIGNAL) < 0) {
+  while (::sendmsg(socket.get(), &message.header, MSG_NOSIGNAL) < 0) {
     if (errno != EINTR) return gone();
   }
   return {};
@@ -75,18 +85,11 @@ Expected<void> send_descriptor(const Descriptor& socket, const Descriptor& passe
 
 std::optional<Descriptor> receive_descriptor(const Descriptor& socket) {
   while (true) {
-    char byte = 0;
-    iovec part{&byte, 1};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control.data();
-    message.msg_controllen = control.size();
-    const ssize_t count = ::recvmsg(socket.get(), &message, MSG_CMSG_CLOEXEC);
+    DescriptorMessage message;
+    const ssize_t count = ::recvmsg(socket.get(), &message.header, MSG_CMSG_CLOEXEC);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return std::nullopt;
-    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    const cmsghdr* const header = CMSG_FIRSTHDR(&message.header);
     if (header == nullptr || header->cmsg_type != SCM_RIGHTS) continue;
     int number = -1;
     std::memcpy(&number, CMSG_DATA(header), sizeof number);

@@ -31,6 +31,12 @@ Value value_at(const void* data, Index row) {
   return static_cast<const Value*>(data)[row];
 }
 
+template <class Value>
+void append_integer(std::string& out, const void* data, Index row) {
+  // The sign makes an int of a byte, which would be written as a character.
+  fmt::format_to(std::back_inserter(out), "{}", +value_at<Value>(data, row));
+}
+
 // It refers to the vector: short texts stand in it.
 std::string_view text_at(const void* data, Index row) {
   return static_cast<const StringValue*>(data)[row].view();
@@ -239,21 +245,21 @@ void ValueWriter::append_value(std::string& out, const void* data, VectorHandle 
       out += value_at<bool>(data, row) ? "true" : "false";
       return;
     case Type::int8:
-      return static_cast<void>(fmt::format_to(std::back_inserter(out), "{}", int{value_at<std::int8_t>(data, row)}));
+      return append_integer<std::int8_t>(out, data, row);
     case Type::int16:
-      return static_cast<void>(fmt::format_to(std::back_inserter(out), "{}", value_at<std::int16_t>(data, row)));
+      return append_integer<std::int16_t>(out, data, row);
     case Type::int32:
-      return static_cast<void>(fmt::format_to(std::back_inserter(out), "{}", value_at<std::int32_t>(data, row)));
+      return append_integer<std::int32_t>(out, data, row);
     case Type::int64:
-      return static_cast<void>(fmt::format_to(std::back_inserter(out), "{}", value_at<std::int64_t>(data, row)));
+      return append_integer<std::int64_t>(out, data, row);
     case Type::uint8:
-      return static_cast<void>(fmt::format_to(std::back_inserter(out), "{}", int{value_at<std::uint8_t>(data, row)}));
+      return append_integer<std::uint8_t>(out, data, row);
     case Type::uint16:
-      return static_cast<void>(fmt::format_to(std::back_inserter(out), "{}", value_at<std::uint16_t>(data, row)));
+      return append_integer<std::uint16_t>(out, data, row);
     case Type::uint32:
-      return static_cast<void>(fmt::format_to(std::back_inserter(out), "{}", value_at<std::uint32_t>(data, row)));
+      return append_integer<std::uint32_t>(out, data, row);
     case Type::uint64:
-      return static_cast<void>(fmt::format_to(std::back_inserter(out), "{}", value_at<std::uint64_t>(data, row)));
+      return append_integer<std::uint64_t>(out, data, row);
     case Type::float32: {
       const float value = value_at<float>(data, row);
       if (std::isfinite(value)) return static_cast<void>(fmt::format_to(std::back_inserter(out), "{}", value));

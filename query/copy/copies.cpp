@@ -189,10 +189,12 @@ Expected<std::string> Copies::add(CopyDefinition definition, partitioning::Datab
   return record.id;
 }
 
+Expected<void> Copies::store_record(const CopyRecord& record) const {
+  return store_copy(source_.engine().catalog(), source_.instance_tag(), record);
+}
+
 Expected<void> Copies::change(const EntryPtr& entry, const std::function<void(CopyRecord&)>& edit) {
-  return change(entry, edit, [&](const CopyRecord& record) {
-    return store_copy(source_.engine().catalog(), source_.instance_tag(), record);
-  });
+  return change(entry, edit, [&](const CopyRecord& record) { return store_record(record); });
 }
 
 Expected<void> Copies::change(const EntryPtr& entry, const std::function<void(CopyRecord&)>& edit,
@@ -255,9 +257,7 @@ Task<Expected<void>> Copies::finish(std::string id, std::chrono::steady_clock::t
 }
 
 Expected<void> Copies::end(const EntryPtr& entry) {
-  return end(entry, [&](const CopyRecord& record) {
-    return store_copy(source_.engine().catalog(), source_.instance_tag(), record);
-  });
+  return end(entry, [&](const CopyRecord& record) { return store_record(record); });
 }
 
 // Called with change_mutex_ held.

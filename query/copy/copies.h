@@ -89,6 +89,7 @@ class Copies {
   void wake_all();
   EntryPtr find(std::string_view id) const;
   EntryPtr running() const;
+  Expected<void> store_record(const CopyRecord& record) const;
   Expected<void> change(const EntryPtr& entry, const std::function<void(CopyRecord&)>& edit);
   Expected<void> change(const EntryPtr& entry, const std::function<void(CopyRecord&)>& edit,
                         FunctionRef<Expected<void>(const CopyRecord& record)> store);

@@ -26,18 +26,19 @@ T run_task(Task<T> task) {
   return std::move(*result);
 }
 
-/// An engine on a temporary folder, without syncs.
+/// An engine on a temporary folder, without syncs. `faults` must outlive it.
 class EngineFixture {
  public:
-  explicit EngineFixture(partitioning::ExtensionFactory extensions = {}, config::Settings settings = {})
-      : settings_(std::move(settings)), extensions_(std::move(extensions)) {
+  explicit EngineFixture(partitioning::ExtensionFactory extensions = {}, config::Settings settings = {},
+                         storage::FaultInjector* faults = nullptr)
+      : settings_(std::move(settings)), extensions_(std::move(extensions)), faults_(faults) {
     settings_.data_dir = folder_.path() / "data";
     settings_.durability = config::Durability::ephemeral;
     start();
   }
 
   void start() {
-    auto opened = partitioning::Engine::open(settings_, extensions_);
+    auto opened = partitioning::Engine::open(settings_, extensions_, faults_);
     if (!opened) throw std::runtime_error(opened.error().reason);
     engine_ = std::move(*opened);
     engine_->moves().start();
@@ -73,6 +74,7 @@ class EngineFixture {
   TemporaryFolder folder_;
   config::Settings settings_;
   partitioning::ExtensionFactory extensions_;
+  storage::FaultInjector* const faults_;
   std::unique_ptr<partitioning::Engine> engine_;
 };
 

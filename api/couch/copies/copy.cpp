@@ -101,10 +101,7 @@ Expected<std::shared_ptr<partitioning::Database>> create_target(const Call& call
              TargetCreation::parse(call.services, TargetCreation::of_copy, definition.target, *definition.creation));
   if (!call.user.is_server_admin()) return fail(ErrorCode::forbidden, "Only a server admin creates databases.");
   auto created = creation.create(call.services, partitioning::DatabaseOrigin::after(*call.database));
-  const auto is_there = [](const Error& error) {
-    return error.code == ErrorCode::precondition_failed || error.code == ErrorCode::conflict;
-  };
-  if (!created && is_there(created.error())) {
+  if (!created && TargetCreation::is_taken(created.error())) {
     return fail(ErrorCode::precondition_failed,
                 fmt::format("{} exists already: `create` is for a target that does not.", definition.target),
                 "file_exists");

@@ -35,6 +35,10 @@ class TargetCreation {
   Expected<void> check_fit(const partitioning::Database& present) const;
   /// Creates it. Waits for the disk. Errors: not_found (`target_missing`): it would be a container of no database;
   /// precondition_failed, conflict: it exists; those of the disk.
+  /// Whether this error of create() says that the target exists.
+  static bool is_taken(const Error& error) {
+    return error.code == ErrorCode::precondition_failed || error.code == ErrorCode::conflict;
+  }
   Expected<std::shared_ptr<partitioning::Database>> create(const Services& services,
                                                            const partitioning::DatabaseOrigin& origin = {}) const;
 

@@ -201,10 +201,7 @@ struct PutProjection {
     }
     OCTAVO_TRY_VOID(projections.check_new(name, definition, creation.kind(), joined));
     auto created = creation.create(call.services);
-    const auto is_there = [](const Error& error) {
-      return error.code == ErrorCode::precondition_failed || error.code == ErrorCode::conflict;
-    };
-    if (!created && is_there(created.error())) return nullptr;
+    if (!created && TargetCreation::is_taken(created.error())) return nullptr;
     return created;
   }
 

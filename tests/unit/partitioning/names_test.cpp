@@ -145,21 +145,17 @@ TEST_CASE("a rename that meets a failing disk leaves the database under one name
   const int code = took_place ? EIO : GENERATE(EIO, ENOSPC, FaultPlan::no_memory);
   std::size_t from = 1;
   for (bool failed = true; failed && from < faults_max; ++from) {
-    octavo::tests::TemporaryFolder folder;
     FaultPlan faults;
-    config::Settings settings;
-    settings.data_dir = folder.path() / "data";
-    settings.durability = config::Durability::ephemeral;
-    auto engine = Engine::open(settings, {}, &faults).value();
+    EngineFixture fixture({}, {}, &faults);
     std::string name;
     {
-      const auto shop = engine->create_database("shop", {}).value();
+      const auto shop = fixture.create("shop");
       REQUIRE(shop->set_security("{}"));
       EngineFixture::put(*shop, "a", "{}");
       faults.plan({.code = code, .from = from, .took_place = took_place, .folder_part = "data/catalog"});
       bool is_done = false;
       try {
-        is_done = engine->rename_database(*shop, "store", true).has_value();
+        is_done = fixture.engine().rename_database(*shop, "store", true).has_value();
       } catch (const std::bad_alloc&) {
         is_done = false;
       }
@@ -173,14 +169,14 @@ TEST_CASE("a rename that meets a failing disk leaves the database under one name
       REQUIRE(shop->set_revs_limit(7));  // finds its row in the catalog
     }
     for (int run = 0; run < 2; ++run) {
-      CHECK(name_of(*engine, name) == name);
-      CHECK(security_of(*engine, name) == "{}");
-      CHECK(engine->databases().names() == std::vector<std::string>{name});
-      CHECK(name_of(*engine, "shop") == name);
-      CHECK(name_of(*engine, "store") == (name == "store" ? name : std::string()));
-      CHECK(engine->find_database(name)->statistics().value().document_count == 2);
-      engine.reset();
-      engine = Engine::open(settings, {}, &faults).value();
+      CHECK(name_of(fixture.engine(), name) == name);
+      CHECK(security_of(fixture.engine(), name) == "{}");
+      CHECK(fixture.engine().databases().names() == std::vector<std::string>{name});
+      CHECK(name_of(fixture.engine(), "shop") == name);
+      CHECK(name_of(fixture.engine(), "store") == (name == "store" ? name : std::string()));
+      CHECK(fixture.engine().find_database(name)->statistics().value().document_count == 2);
+      fixture.stop();
+      fixture.start();
     }
   }
   CHECK(from > 2);
@@ -192,22 +188,19 @@ TEST_CASE("a change-over that meets a failing disk gives the name to one databas
   const int code = took_place ? EIO : GENERATE(EIO, ENOSPC);
   std::size_t from = 1;
   for (bool failed = true; failed && from < faults_max; ++from) {
-    octavo::tests::TemporaryFolder folder;
     FaultPlan faults;
-    config::Settings settings;
-    settings.data_dir = folder.path() / "data";
-    settings.durability = config::Durability::ephemeral;
-    auto engine = Engine::open(settings, {}, &faults).value();
+    EngineFixture fixture({}, {}, &faults);
     std::string tag;
     {
-      const auto shop = engine->create_database("shop", {}).value();
-      const auto next = engine->create_database("next", {.origin = DatabaseOrigin::after(*shop)}).value();
+      const auto shop = fixture.create("shop");
+      const auto next = fixture.create("next", {.origin = DatabaseOrigin::after(*shop)});
       REQUIRE(shop->set_security("{}"));
       faults.plan({.code = code, .from = from, .took_place = took_place, .folder_part = "data/catalog"});
-      const bool is_done = engine->hand_over_name(*shop, "former", *next, {{"area", "name", "value"}}).has_value();
+      const bool is_done =
+          fixture.engine().hand_over_name(*shop, "former", *next, {{"area", "name", "value"}}).has_value();
       failed = faults.fired() > 0;
       faults.heal();
-      tag = engine->find_database("shop")->instance_tag();
+      tag = fixture.engine().find_database("shop")->instance_tag();
       INFO("fault " << from << ", code " << code);
       CHECK(tag == (is_done ? next : shop)->instance_tag());
       CHECK((is_done ? next : shop)->name() == "shop");
@@ -215,13 +208,13 @@ TEST_CASE("a change-over that meets a failing disk gives the name to one databas
       REQUIRE(shop->set_revs_limit(7));
       REQUIRE(next->set_revs_limit(7));
     }
-    engine.reset();
-    engine = Engine::open(settings, {}, &faults).value();
-    CHECK(engine->find_database("shop")->instance_tag() == tag);
-    CHECK(security_of(*engine, "shop") == "{}");
-    const bool is_handed_over = engine->find_database("former") != nullptr;
-    CHECK(engine->catalog().fact("area", "name")->has_value() == is_handed_over);
-    CHECK(name_of(*engine, "next") == (is_handed_over ? "shop" : "next"));
+    fixture.stop();
+    fixture.start();
+    CHECK(fixture.engine().find_database("shop")->instance_tag() == tag);
+    CHECK(security_of(fixture.engine(), "shop") == "{}");
+    const bool is_handed_over = fixture.engine().find_database("former") != nullptr;
+    CHECK(fixture.engine().catalog().fact("area", "name")->has_value() == is_handed_over);
+    CHECK(name_of(fixture.engine(), "next") == (is_handed_over ? "shop" : "next"));
   }
   CHECK(from > 2);
   CHECK(from < faults_max);
