@@ -38,7 +38,7 @@ class Analytics {
    public:
     Query(Analytics& analytics, Channel channel);
     Query(Query&& other) noexcept = default;
-    /// Waits some 100 ms for the next frame; nullopt: there is none yet. Blocks: for workers(). Errors: overloaded: the
+    /// Waits some 100 ms for the next frame; nullopt: no frame has come. Blocks: for workers(). Errors: overloaded: the
     /// process has ended; timeout: it does not answer.
     Expected<std::optional<Frame>> next();
 
@@ -51,8 +51,8 @@ class Analytics {
     std::unique_ptr<Channel> channel_;
     std::chrono::steady_clock::time_point deadline_;
   };
-  /// Begins a query to the table in the file (DatabaseAnalytics::file). Blocks: for workers(). Errors: throttled: too many run; those of
-  /// Process::connect.
+  /// Begins a query to the table in the file (DatabaseAnalytics::file). Blocks: for workers(). Errors: throttled: too many
+  /// run; those of Process::connect.
   Expected<Query> ask(const std::filesystem::path& file, const boost::json::object& query);
   /// What the process knows of the table: {checkpoint, rows, columns}. Blocks.
   Expected<boost::json::object> table_status(const std::filesystem::path& file);

@@ -78,7 +78,7 @@ class Result {
   ~Result() { api_->destroy_result(&data_); }
 
   ResultData& data() { return data_; }
-  /// Why there is none; nullopt: no error so far.
+  /// Why the result ends; nullopt: nothing has failed so far.
   std::optional<Error> error();
 
  private:

@@ -37,13 +37,13 @@ class DatabaseAnalytics final : public query::FeedAttachment {
   /// Begins the store, or gives it another definition: then its table is made again. Errors: those of
   /// Process::connect that do not pass.
   Expected<void> define(Definition definition);
-  /// Ends the store and removes its file. Error not_found: there is none.
+  /// Ends the store and removes its file. Error not_found: the database has no store.
   Expected<void> remove();
 
   struct View {
     Definition definition;
-    std::filesystem::path file;    ///< of the table; it may not be there yet
-    std::string_view state;  ///< disabled, building, following, waiting
+    std::filesystem::path file;  ///< of the table; it may not be there yet
+    std::string_view state;      ///< disabled, building, following, waiting
     std::optional<Error> failure;
     storage::Sequence sequence = 0;
     storage::Sequence behind = 0;  ///< changes that the table lacks, at most

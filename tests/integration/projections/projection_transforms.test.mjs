@@ -306,7 +306,7 @@ describe('what a function may do', () => {
 });
 
 describe('definitions', () => {
-  test('a function that is none is refused with what is wrong', async (t) => {
+  test('a text that is no function is refused with what is wrong', async (t) => {
     const server = await Server.startFor(t);
     const { source, target } = await databases(server);
     const refused = async (more, error, reason) =>
