@@ -37,10 +37,18 @@ WorkerOptions options_of(const config::Settings& settings) {
 }  // namespace
 
 Analytics::Analytics(const config::Settings& settings, query::ActiveTasks* tasks)
-    : queries_max_(settings.analytics_max_queries), query_time_max_(settings.analytics_query_timeout_ms), tasks_(tasks) {
+    : queries_{.count_max = settings.analytics_max_queries,
+               .time_max = settings.analytics_query_timeout_ms,
+               .count_setting = "analytics.max_queries",
+               .time_setting = "analytics.query_timeout"},
+      exports_{.count_max = settings.analytics_max_exports,
+               .time_max = settings.analytics_export_timeout_ms,
+               .count_setting = "analytics.max_exports",
+               .time_setting = "analytics.export_timeout"},
+      tasks_(tasks) {
   if (!settings.analytics_enabled) return;
   process_ = std::make_unique<Process>(options_of(settings));
-  workers_ = std::make_unique<Workers>(queries_max_);
+  workers_ = std::make_unique<Workers>(queries_.count_max + exports_.count_max);
   followers_ = std::make_unique<boost::asio::thread_pool>(follower_threads);
 }
 
@@ -68,46 +76,56 @@ DatabaseAnalytics* Analytics::of(query::FeedAttachment* attachment) {
   return dynamic_cast<DatabaseAnalytics*>(attachment);
 }
 
-Analytics::Query::Query(Analytics& analytics, Channel channel)
-    : slot_(&analytics),
+Analytics::Query::Query(Analytics& analytics, Lane& lane, Channel channel)
+    : analytics_(&analytics),
+      slot_(&lane),
       channel_(std::make_unique<Channel>(std::move(channel))),
-      deadline_(std::chrono::steady_clock::now() + analytics.query_time_max_ + answer_grace) {}
+      deadline_(std::chrono::steady_clock::now() + lane.time_max + answer_grace) {}
 
 Expected<std::optional<Frame>> Analytics::Query::next() {
   auto frame = channel_->receive(frame_patience, Channel::rows_bytes_max);
   // The process closes the channel of a query whose time is over and that does not stop at once.
   if (!frame && std::chrono::steady_clock::now() > deadline_ - answer_grace) {
     return fail(ErrorCode::timeout,
-                fmt::format("The query took longer than analytics.query_timeout, {} ms, and was stopped.",
-                            slot_->query_time_max_.count()),
+                fmt::format("The query took longer than {}, {} ms, and was stopped.", slot_->time_setting,
+                            slot_->time_max.count()),
                 "query_timeout");
   }
   if (frame && !*frame && std::chrono::steady_clock::now() > deadline_) {
-    slot_->process_->kill();
+    analytics_->process_->kill();
     return fail(ErrorCode::timeout, "The analytical process did not answer in time, and was ended.", "query_timeout");
   }
   return frame;
 }
 
-Expected<Analytics::Query> Analytics::ask(const std::filesystem::path& file, const boost::json::object& query) {
-  if (running_.fetch_add(1) >= queries_max_) {
-    running_.fetch_sub(1);
+Expected<Analytics::Query> Analytics::begin(Lane& lane, FrameKind kind, const std::filesystem::path& file,
+                                            boost::json::object request) {
+  if (lane.running.fetch_add(1) >= lane.count_max) {
+    lane.running.fetch_sub(1);
     Error error{ErrorCode::throttled,
-                fmt::format("{} queries run already, as many as analytics.max_queries allows: try again.", queries_max_),
+                fmt::format("{} of them run already, as many as {} allows: try again.", lane.count_max, lane.count_setting),
                 {}};
     error.retry_after_ms = 1'000;
     return std::unexpected(std::move(error));
   }
   auto channel = process_->connect();
   if (!channel) {
-    running_.fetch_sub(1);
+    lane.running.fetch_sub(1);
     return std::unexpected(std::move(channel).error());
   }
-  Query begun(*this, *std::move(channel));
-  boost::json::object request = query;
+  Query begun(*this, lane, *std::move(channel));
   request["file"] = file.string();
-  OCTAVO_TRY_VOID(begun.channel_->send(FrameKind::run_sql, boost::json::serialize(request)));
+  OCTAVO_TRY_VOID(begun.channel_->send(kind, boost::json::serialize(request)));
   return begun;
+}
+
+Expected<Analytics::Query> Analytics::ask(const std::filesystem::path& file, const boost::json::object& query) {
+  return begin(queries_, FrameKind::run_sql, file, query);
+}
+
+Expected<Analytics::Query> Analytics::export_rows(const std::filesystem::path& file, boost::json::object query) {
+  query["export_ms"] = exports_.time_max.count();
+  return begin(exports_, FrameKind::run_sql, file, std::move(query));
 }
 
 Expected<boost::json::object> Analytics::table_status(const std::filesystem::path& file) {

@@ -33,10 +33,20 @@ class Analytics {
   /// The analytical store of an open database; null if its engine was opened without attachments().
   static DatabaseAnalytics* of(query::FeedAttachment* attachment);
 
-  /// A query that runs: its answer comes in frames (rows, then end or failure). It ends when this is destroyed.
+  /// What queries, or exports, may use: each kind has its own limits.
+  struct Lane {
+    const std::size_t count_max;
+    const std::chrono::milliseconds time_max;
+    const std::string_view count_setting;
+    const std::string_view time_setting;
+    std::atomic<std::size_t> running{0};
+  };
+
+  /// A query or an export that runs: its answer comes in frames (the checkpoint of an export, rows, then end or failure).
+  /// It ends when this is destroyed.
   class Query {
    public:
-    Query(Analytics& analytics, Channel channel);
+    Query(Analytics& analytics, Lane& lane, Channel channel);
     Query(Query&& other) noexcept = default;
     /// Waits some 100 ms for the next frame; nullopt: no frame has come. Blocks: for workers(). Errors: overloaded: the
     /// process has ended; timeout: it does not answer.
@@ -45,15 +55,19 @@ class Analytics {
    private:
     friend class Analytics;
     struct Leave {
-      void operator()(Analytics* analytics) const { analytics->running_.fetch_sub(1); }
+      void operator()(Lane* lane) const { lane->running.fetch_sub(1); }
     };
-    std::unique_ptr<Analytics, Leave> slot_;
+    Analytics* analytics_;
+    std::unique_ptr<Lane, Leave> slot_;
     std::unique_ptr<Channel> channel_;
     std::chrono::steady_clock::time_point deadline_;
   };
   /// Begins a query to the table in the file (DatabaseAnalytics::file). Blocks: for workers(). Errors: throttled: too many
   /// run; those of Process::connect.
   Expected<Query> ask(const std::filesystem::path& file, const boost::json::object& query);
+  /// As ask(), with the limits of exports: begins with a frame `reply` that has {checkpoint}, the sequence of the database
+  /// whose rows follow.
+  Expected<Query> export_rows(const std::filesystem::path& file, boost::json::object query);
   /// What the process knows of the table: {checkpoint, rows, columns}. Blocks.
   Expected<boost::json::object> table_status(const std::filesystem::path& file);
 
@@ -65,10 +79,11 @@ class Analytics {
 
  private:
   friend class Query;
-  const std::size_t queries_max_;
-  const std::chrono::milliseconds query_time_max_;
+  Expected<Query> begin(Lane& lane, FrameKind kind, const std::filesystem::path& file, boost::json::object request);
+
+  Lane queries_;
+  Lane exports_;
   query::ActiveTasks* const tasks_;
-  std::atomic<std::size_t> running_{0};
   std::unique_ptr<Process> process_;  ///< null: not enabled
   std::unique_ptr<Workers> workers_;  ///< as above
   std::unique_ptr<boost::asio::thread_pool> followers_;

@@ -175,6 +175,8 @@ struct Settings {
   std::uint64_t analytics_max_temp_size = 4ULL << 30;
   std::chrono::milliseconds analytics_query_timeout_ms{30'000};
   std::uint32_t analytics_max_queries = 4;
+  std::chrono::milliseconds analytics_export_timeout_ms{3'600'000};
+  std::uint32_t analytics_max_exports = 2;
 
   // [javascript]
   std::chrono::milliseconds javascript_call_time_ms{5'000};  ///< for one call of a design function

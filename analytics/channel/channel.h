@@ -47,7 +47,7 @@ enum class FrameKind : std::uint8_t {
   apply = 2,        ///< to the process: a batch of changes (batch.h)
   remove = 3,       ///< to the process: ids (batch.h)
   list_ids = 4,     ///< to the process: JSON {after, count}
-  run_sql = 5,      ///< to the process: JSON {file, sql, parameters, format}
+  run_sql = 5,      ///< to the process: JSON {file, sql, parameters, format, export_ms}
   read_status = 6,  ///< to the process: JSON {file}
   reply = 16,       ///< from the process: JSON
   rows = 17,        ///< from the process: a piece of a result

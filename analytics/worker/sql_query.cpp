@@ -209,9 +209,17 @@ Expected<void> send_rows(const Api& api, duckdb::Result& result, ResultWriter& w
   return channel.send(FrameKind::end, {});
 }
 
+Expected<void> tell_checkpoint(duckdb::Connection& connection, Channel& channel) {
+  OCTAVO_TRY(const auto rows, connection.rows("select checkpoint from octavo.state"));
+  if (rows.empty()) return fail(ErrorCode::overloaded, "The table was not made yet: try again.");
+  const boost::json::object told{{"checkpoint", rows.front().front().integer}};
+  return channel.send(FrameKind::reply, boost::json::serialize(told));
+}
+
 Expected<void> run(duckdb::Connection& connection, const SqlQuery& query, Channel& channel) {
   const Api& api = connection.api();
   OCTAVO_TRY(auto transaction, duckdb::Transaction::begin(connection, true));
+  if (query.tells_checkpoint) OCTAVO_TRY_VOID(tell_checkpoint(connection, channel));
   OCTAVO_TRY(const auto statement, prepare_only_select(connection, query.sql));
   OCTAVO_TRY_VOID(bind(api, statement.get(), query.parameters));
   Owned<duckdb::PendingHandle> pending(api.destroy_pending);
@@ -269,6 +277,7 @@ Expected<void> run_export(duckdb::Connection& connection, const SqlQuery& query,
                           const ExportFile& file) {
   const Api& api = connection.api();
   OCTAVO_TRY(auto transaction, duckdb::Transaction::begin(connection, true));
+  if (query.tells_checkpoint) OCTAVO_TRY_VOID(tell_checkpoint(connection, channel));
   {
     OCTAVO_TRY(const auto statement, prepare_only_select(connection, query.sql));
     OCTAVO_TRY_VOID(bind(api, statement.get(), query.parameters));
@@ -289,6 +298,8 @@ Expected<void> run_export(duckdb::Connection& connection, const SqlQuery& query,
     if (auto error = result.error()) return std::unexpected(*std::move(error));
     return invalid("The result cannot be written as Parquet.");
   }
+  // A client that reads slowly does not keep the rows of before in memory.
+  OCTAVO_TRY_VOID(transaction.commit());
   return send_file(file, channel);
 }
 
@@ -306,7 +317,7 @@ Expected<void> run_sql_query(duckdb::Connection& connection, const SqlQuery& que
   Error& error = done.error();
   if (watch.timed_out()) {
     return fail(ErrorCode::timeout,
-                fmt::format("The query took longer than analytics.query_timeout, {} ms, and was stopped.", time_max.count()),
+                fmt::format("The query took longer than {}, {} ms, and was stopped.", query.time_setting, time_max.count()),
                 "query_timeout");
   }
   if (watch.was_too_large()) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <boost/json.hpp>
 
@@ -17,6 +18,9 @@ struct SqlQuery {
   std::string sql;
   boost::json::array parameters;  ///< null, booleans, numbers and strings
   ResultFormat format = ResultFormat::json;
+  /// Sends the checkpoint of the transaction first: FrameKind::reply, JSON {checkpoint}.
+  bool tells_checkpoint = false;
+  std::string_view time_setting = "analytics.query_timeout";  ///< where `time_max` comes from
 };
 
 /// Runs exactly one SELECT statement in a transaction that only reads, and sends its result in pieces over the channel

@@ -147,7 +147,13 @@ Expected<void> run_sql(WorkerState& state, Channel& channel, const Frame& first)
                                       : ResultFormat::json;
   OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), false));
   OCTAVO_TRY(auto connection, duckdb::Connection::open(lease.instance()));
-  return run_sql_query(connection, query, channel, state.query_time_max, state.temporary_bytes);
+  auto time_max = state.query_time_max;
+  if (const auto export_ms = number_member(request, "export_ms"); export_ms > 0) {
+    time_max = std::chrono::milliseconds(export_ms);
+    query.tells_checkpoint = true;
+    query.time_setting = "analytics.export_timeout";
+  }
+  return run_sql_query(connection, query, channel, time_max, state.temporary_bytes);
 }
 
 Expected<void> read_status(WorkerState& state, Channel& channel, const Frame& first) {

@@ -103,6 +103,7 @@ RouteList all_routes() {
   add_copy_routes(routes);
   add_analytics_store_routes(routes);
   add_analytics_sql_routes(routes);
+  add_analytics_export_routes(routes);
   add_search_routes(routes);
   add_reshard_routes(routes);
   add_cloudant_routes(routes);

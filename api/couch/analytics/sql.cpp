@@ -1,6 +1,5 @@
 // /_analytics/sql: a SELECT statement over the columns of a database.
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -8,12 +7,13 @@
 #include <fmt/format.h>
 
 #include "analytics/analytics.h"
+#include "api/couch/analytics/database_store.h"
 #include "api/couch/analytics/routes.h"
+#include "api/couch/analytics/rows_reply.h"
 #include "api/couch/auth/authenticator.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
 #include "partitioning/engine.h"
-#include "query/database/database_services.h"
 
 namespace octavo::api::couch {
 
@@ -21,13 +21,9 @@ namespace {
 
 namespace json = boost::json;
 using analytics::Analytics;
-using analytics::Frame;
-using analytics::FrameKind;
 
 constexpr std::size_t sql_bytes_max = 1ULL << 20;
 constexpr std::size_t parameters_max = 1'000;
-// A reply of less is sent whole, with its length; and an error in it gets its status.
-constexpr std::size_t whole_reply_bytes = 64ULL << 10;
 
 struct SqlRequest {
   std::string database;
@@ -91,52 +87,6 @@ Task<Expected<std::shared_ptr<partitioning::Database>>> open_readable(Call& call
   co_return database;
 }
 
-/// The rest of an answer when the head of its reply is sent.
-struct Rest {
-  Analytics& analytics;
-  Analytics::Query query;
-};
-
-Task<void> send_rest(Rest rest, BodySink& sink) {
-  while (true) {
-    auto frame = co_await rest.analytics.workers().run_blocking([&rest] { return rest.query.next(); });
-    // The head was already sent, so only an incomplete body can show the error. The connection logs it.
-    if (!frame) throw std::runtime_error("analytics: " + frame.error().reason);
-    if (!*frame) {
-      if (sink.closed()) co_return;
-      continue;
-    }
-    if ((*frame)->kind == FrameKind::end) co_return;
-    if ((*frame)->kind != FrameKind::rows) {
-      throw std::runtime_error("analytics: " + analytics::error_of_payload((*frame)->payload).reason);
-    }
-    const bool sent = co_await sink.write((*frame)->payload);
-    if (!sent) co_return;
-  }
-}
-
-Task<Expected<Reply>> answer(Call& call, Analytics::Query query, std::string_view content_type) {
-  Analytics& analytics = *call.services.analytics;
-  Reply reply;
-  reply.content_type = content_type;
-  while (reply.body.size() < whole_reply_bytes) {
-    OCTAVO_CO_TRY(auto frame, co_await analytics.workers().run_blocking([&query] { return query.next(); }));
-    if (!frame) {
-      if (call.request.client_has_left()) {
-        co_return fail(ErrorCode::timeout, "The client has left before the reply was complete.");
-      }
-      continue;
-    }
-    if (frame->kind == FrameKind::end) co_return reply;
-    if (frame->kind != FrameKind::rows) co_return std::unexpected(analytics::error_of_payload(frame->payload));
-    reply.body += frame->payload;
-  }
-  reply.stream = [rest = std::make_unique<Rest>(Rest{analytics, std::move(query)})](BodySink& sink) mutable {
-    return send_rest(std::move(*rest), sink);
-  };
-  co_return reply;
-}
-
 Task<Expected<Reply>> post_sql(Call& call) {
   Analytics* const analytics = call.services.analytics;
   if (analytics == nullptr) co_return fail(ErrorCode::internal, "The engine was opened without analytics.");
@@ -145,15 +95,13 @@ Task<Expected<Reply>> post_sql(Call& call) {
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
   OCTAVO_CO_TRY(auto request, parse_request(body));
   OCTAVO_CO_TRY(call.database, co_await open_readable(call, request.database));
-  OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
-  auto* const store = Analytics::of(services->attachment());
-  if (store == nullptr) co_return fail(ErrorCode::internal, "The engine was opened without analytics.");
+  OCTAVO_CO_TRY(auto* const store, store_of(call));
   auto begin = [&]() -> Expected<Analytics::Query> {
     OCTAVO_TRY(const auto file, store->file());
     return analytics->ask(file, request.query);
   };
   OCTAVO_CO_TRY(auto query, co_await analytics->workers().run_blocking(std::move(begin)));
-  co_return co_await answer(call, std::move(query), request.content_type);
+  co_return co_await rows_reply(call, std::move(query), request.content_type);
 }
 
 }  // namespace

@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 
 #include "analytics/analytics.h"
+#include "api/couch/analytics/database_store.h"
 #include "api/couch/analytics/routes.h"
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
 #include "partitioning/engine.h"
-#include "query/database/database_services.h"
 
 namespace octavo::api::couch {
 
@@ -24,17 +24,8 @@ using analytics::DatabaseAnalytics;
 constexpr std::size_t timeout_default_ms = 10'000;
 constexpr std::size_t timeout_max_ms = 600'000;
 
-Expected<DatabaseAnalytics*> analytics_of(const Call& call) {
-  OCTAVO_TRY(auto* const services, query::required(call.database_services()));
-  auto* const found = analytics::Analytics::of(services->attachment());
-  if (found == nullptr || call.services.analytics == nullptr) {
-    return fail(ErrorCode::internal, "The engine was opened without analytics.");
-  }
-  return found;
-}
-
 Task<Expected<Reply>> put_store(Call& call) {
-  OCTAVO_CO_TRY(auto* const store, analytics_of(call));
+  OCTAVO_CO_TRY(auto* const store, store_of(call));
   OCTAVO_CO_TRY_VOID(call.services.analytics->require_enabled());
   if (call.database->name().starts_with('_')) {
     co_return fail(ErrorCode::bad_request, "A system database has no analytical store.", "analytics_syntax");
@@ -48,7 +39,7 @@ Task<Expected<Reply>> put_store(Call& call) {
 }
 
 Task<Expected<Reply>> delete_store(Call& call) {
-  OCTAVO_CO_TRY(auto* const store, analytics_of(call));
+  OCTAVO_CO_TRY(auto* const store, store_of(call));
   auto remove = [store] { return store->remove(); };
   OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking(std::move(remove)));
   co_return json_reply(json::object{{"ok", true}});
@@ -97,7 +88,7 @@ Task<Expected<void>> wait_for(const Call& call, DatabaseAnalytics& store, std::s
 }
 
 Task<Expected<Reply>> get_store(Call& call) {
-  OCTAVO_CO_TRY(auto* const store, analytics_of(call));
+  OCTAVO_CO_TRY(auto* const store, store_of(call));
   if (const auto wanted = call.request.parameter("wait_for")) {
     OCTAVO_CO_TRY_VOID(co_await wait_for(call, *store, *wanted));
   }

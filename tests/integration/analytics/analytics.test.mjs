@@ -1,9 +1,11 @@
 // Analytical stores: what rows documents have, what they are after changes, and who may ask.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { erase, save } from '../edits.mjs';
+import { erase, pathOf, save } from '../edits.mjs';
 import { eventually, expectError, expectStatus, patience, Server } from '../harness.mjs';
 import { analyticsArgs, ask, askRaw, assertSameRows, current, define, needsLibrary, startAnalytics, storeOf } from './analytics_support.mjs';
 
@@ -354,6 +356,93 @@ describe('answers', needsLibrary, () => {
   });
 });
 
+describe('exports', needsLibrary, () => {
+  const exported = (server, db, query, options) => server.get(`${pathOf(db)}/_export?${query}`, { timeoutMs: 300_000, ...options });
+
+  test('a file has all rows, as the feed had left them at the sequence that its header names', async (t) => {
+    const server = await startAnalytics(t);
+    const db = 'shop/orders+1';
+    expectStatus(await server.put(pathOf(db)), 201);
+    for (let n = 0; n < 30; ++n) await save(server, db, `d${n}`, { n, city: n % 3 ? `c, "${n}"` : '', tags: [n] });
+    await define(server, db);
+    const { sequence } = await current(server, db);
+    const rows = await ask(server, db, 'select * from documents order by _id');
+    assert.equal(rows.length, 30);
+
+    const lines = await exported(server, db, 'format=ndjson');
+    expectStatus(lines, 200);
+    assert.equal(lines.headers['content-type'], 'application/x-ndjson');
+    assert.equal(lines.headers['content-disposition'], 'attachment; filename="shop_orders_1.ndjson"');
+    assert.equal(Number(lines.headers['x-couch-update-seq'].split('-')[0]), sequence);
+    const byId = (one, other) => (one._id < other._id ? -1 : 1);
+    assert.deepEqual(lines.text.trim().split('\n').map((line) => JSON.parse(line)).sort(byId), rows);
+
+    const csv = await exported(server, db, 'format=csv');
+    assert.equal(csv.headers['content-type'], 'text/csv; charset=utf-8');
+    assert.equal(csv.text.split('\r\n').length, 32);
+    assert.equal(csv.text.split('\r\n')[0], '"_id","_rev","_ts","_rest","n","city","tags"');
+
+    const parquet = await exported(server, db, 'format=parquet');
+    assert.equal(parquet.headers['content-type'], 'application/vnd.apache.parquet');
+    const exports = path.join(server.dataDir, fs.readdirSync(server.dataDir, { recursive: true }).find((name) => name.endsWith('.duckdb.export')));
+    assert.deepEqual(fs.readdirSync(exports), []);
+    fs.writeFileSync(path.join(exports, 'again.parquet'), parquet.raw);
+    assert.deepEqual(await ask(server, db, `select * from read_parquet('${exports}/again.parquet') order by _id`), rows);
+
+    // The sequence is one for `_changes`: what follows the file is what was written since.
+    await save(server, db, 'later', { n: 99 });
+    const since = encodeURIComponent(lines.headers['x-couch-update-seq']);
+    const changes = expectStatus(await server.get(`${pathOf(db)}/_changes?since=${since}`), 200);
+    assert.deepEqual(changes.results.map(({ id }) => id), ['later']);
+
+    const head = await server.request('HEAD', `${pathOf(db)}/_export?format=parquet`);
+    assert.equal(head.status, 200);
+    assert.equal(head.headers['content-type'], 'application/vnd.apache.parquet');
+    assert.ok(head.headers['x-couch-update-seq']);
+  });
+
+  test('what is wrong with a request is said, and an empty table is a file, too', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    expectError(await exported(server, db, 'format=csv'), 404, 'not_found', /PUT \/\{db\}\/_analytics/);
+    await define(server, db);
+    await current(server, db);
+    expectError(await exported(server, db, ''), 400, 'query_parse_error', /`parquet`, `ndjson` or `csv`/);
+    expectError(await exported(server, db, 'format=arrow'), 400, 'query_parse_error', /`parquet`/);
+    assert.equal((await exported(server, db, 'format=ndjson')).text, '');
+    assert.equal((await exported(server, db, 'format=csv')).text, '"_id","_rev","_ts","_rest"\r\n');
+    assert.equal((await exported(server, db, 'format=parquet')).raw.subarray(0, 4).toString(), 'PAR1');
+    expectError(await server.get('/missing/_export?format=csv'), 404, 'not_found');
+  });
+
+  test('exports have limits of their own', async (t) => {
+    const server = await startAnalytics(t, { args: ['--analytics-max-exports=1', '--http-send-timeout=3s'] });
+    const db = await server.database();
+    const docs = Array.from({ length: 2_000 }, (_, n) => ({ _id: `d${n}`, text: 'x'.repeat(10_000), n }));
+    expectStatus(await server.post(`/${db}/_bulk_docs`, { docs }), 201);
+    await define(server, db);
+    await current(server, db);
+    // A client that does not read: the export waits for it, until the server gives it up.
+    const slow = net.connect(server.port, '127.0.0.1').on('error', () => {});
+    t.after(() => slow.destroy());
+    slow.write(`GET /${db}/_export?format=ndjson HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+    await once(slow, 'readable');
+    expectError(await exported(server, db, 'format=csv'), 429, 'too_many_requests', /analytics\.max_exports/);
+    assert.deepEqual(await ask(server, db, 'select count(*) n from documents'), [{ n: 2_000 }]);
+    await eventually(async () => (await exported(server, db, 'format=csv')).status === 200, 60_000 * patience);
+  });
+
+  test('an export that takes too long is ended', async (t) => {
+    const server = await startAnalytics(t, { args: ['--analytics-export-timeout=100ms'] });
+    const db = await server.database();
+    const docs = Array.from({ length: 5_000 }, (_, n) => ({ _id: `d${n}`, text: String(n).repeat(4_000) }));
+    for (let n = 0; n < docs.length; n += 500) expectStatus(await server.post(`/${db}/_bulk_docs`, { docs: docs.slice(n, n + 500) }), 201);
+    await define(server, db);
+    await current(server, db);
+    expectError(await exported(server, db, 'format=parquet'), 504, 'query_timeout', /analytics\.export_timeout, 100 ms/);
+  });
+});
+
 describe('permissions', needsLibrary, () => {
   test('members ask, administrators define', async (t) => {
     const server = await startAnalytics(t, { admin: true });
@@ -373,6 +462,9 @@ describe('permissions', needsLibrary, () => {
     expectError(await askRaw(server, db, 'select 42 n', {}, bob), 403, 'forbidden');
     expectError(await askRaw(server, db, 'select 42 n', {}, { auth: false }), 401, 'unauthorized');
     expectStatus(await server.get(`/${db}/_analytics`, ann), 200);
+    expectStatus(await server.get(`/${db}/_export?format=csv`, ann), 200);
+    expectError(await server.get(`/${db}/_export?format=csv`, bob), 403, 'forbidden');
+    expectError(await server.get(`/${db}/_export?format=csv`, { auth: false }), 401, 'unauthorized');
     expectError(await server.get(`/${db}/_analytics`, bob), 403, 'forbidden');
     expectError(await server.delete(`/${db}/_analytics`, ann), 403, 'forbidden');
   });
@@ -385,5 +477,6 @@ describe('the same without the library', () => {
     expectError(await server.put(`/${db}/_analytics`, {}), 501, 'analytics_disabled', /analytics\.enabled/);
     expectError(await askRaw(server, db, 'select 1'), 501, 'analytics_disabled', /analytics\.enabled/);
     expectError(await server.get(`/${db}/_analytics`), 404, 'not_found');
+    expectError(await server.get(`/${db}/_export?format=csv`), 501, 'analytics_disabled', /analytics\.enabled/);
   });
 });
