@@ -37,7 +37,8 @@ WorkerOptions options_of(const config::Settings& settings) {
 }  // namespace
 
 Analytics::Analytics(const config::Settings& settings, query::ActiveTasks* tasks)
-    : queries_{.count_max = settings.analytics_max_queries,
+    : export_folder_(settings.analytics_export_folder),
+      queries_{.count_max = settings.analytics_max_queries,
                .time_max = settings.analytics_query_timeout_ms,
                .count_setting = "analytics.max_queries",
                .time_setting = "analytics.query_timeout"},
@@ -126,6 +127,24 @@ Expected<Analytics::Query> Analytics::ask(const std::filesystem::path& file, con
 Expected<Analytics::Query> Analytics::export_rows(const std::filesystem::path& file, boost::json::object query) {
   query["export_ms"] = exports_.time_max.count();
   return begin(exports_, FrameKind::run_sql, file, std::move(query));
+}
+
+Expected<Analytics::Query> Analytics::export_folder(const std::filesystem::path& file, const std::string& folder,
+                                                    const std::string& owner,
+                                                    const std::vector<std::string>& partition_by) {
+  if (export_folder_.empty()) {
+    return fail(ErrorCode::unsupported,
+                "There is no folder for exports: set analytics.export_folder (OCTAVO_ANALYTICS_EXPORT_FOLDER) and start the "
+                "server again.",
+                "exports_disabled");
+  }
+  std::error_code ignored;
+  return begin(exports_, FrameKind::export_folder, file,
+               {{"parent", std::filesystem::absolute(export_folder_, ignored).string()},
+                {"folder", folder},
+                {"owner", owner},
+                {"partition_by", boost::json::value_from(partition_by)},
+                {"export_ms", exports_.time_max.count()}});
 }
 
 Expected<boost::json::object> Analytics::table_status(const std::filesystem::path& file) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <boost/asio/thread_pool.hpp>
 #include <boost/json.hpp>
@@ -68,6 +69,13 @@ class Analytics {
   /// As ask(), with the limits of exports: begins with a frame `reply` that has {checkpoint}, the sequence of the database
   /// whose rows follow.
   Expected<Query> export_rows(const std::filesystem::path& file, boost::json::object query);
+  /// By how many columns an exported folder can be divided.
+  static constexpr std::size_t partition_columns_max = 8;
+  /// Begins to bring a folder of files up to date (analytics/export/folder_export.h), with the limits of exports: the
+  /// answer is one frame `reply`. `folder` is a name in the setting `analytics.export_folder`. Errors: as ask();
+  /// unsupported with the word exports_disabled: there is no such setting.
+  Expected<Query> export_folder(const std::filesystem::path& file, const std::string& folder, const std::string& owner,
+                                const std::vector<std::string>& partition_by);
   /// What the process knows of the table: {checkpoint, rows, columns}. Blocks.
   Expected<boost::json::object> table_status(const std::filesystem::path& file);
 
@@ -81,6 +89,7 @@ class Analytics {
   friend class Query;
   Expected<Query> begin(Lane& lane, FrameKind kind, const std::filesystem::path& file, boost::json::object request);
 
+  const std::filesystem::path export_folder_;  ///< empty: none
   Lane queries_;
   Lane exports_;
   query::ActiveTasks* const tasks_;

@@ -307,6 +307,8 @@ std::vector<Setting> make_table() {
       duration("analytics", "export_timeout", &Draft::analytics_export_timeout_ms, between(100ms, 24h),
                "How long an export of an analytical store may take, its reply included"),
       number("analytics", "max_exports", &Draft::analytics_max_exports, {1, 64}, "Exports at a time; beyond: 429"),
+      path("analytics", "export_folder", &Draft::analytics_export_folder,
+           "Folder that has the folders of exports, outside of `data_dir`; none = exports are sent as files only"),
 
       live(duration("javascript", "call_time", &Draft::javascript_call_time_ms, between(10ms, 1h),
                     "How long one call of a design function may take; beyond: `resource_limit`")),

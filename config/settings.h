@@ -177,6 +177,7 @@ struct Settings {
   std::uint32_t analytics_max_queries = 4;
   std::chrono::milliseconds analytics_export_timeout_ms{3'600'000};
   std::uint32_t analytics_max_exports = 2;
+  std::filesystem::path analytics_export_folder;  ///< empty = none
 
   // [javascript]
   std::chrono::milliseconds javascript_call_time_ms{5'000};  ///< for one call of a design function

@@ -216,6 +216,19 @@ Checked check_limits(const Settings& settings) {
   return {};
 }
 
+// The server owns every name in its folder, and removes those that it does not know.
+Checked check_export_folder(const Settings& settings) {
+  if (settings.analytics_export_folder.empty()) return {};
+  std::error_code failed;
+  const auto folder = std::filesystem::weakly_canonical(settings.analytics_export_folder, failed);
+  const auto data = std::filesystem::weakly_canonical(settings.data_dir, failed);
+  if (failed) return Failure(fmt::format("analytics.export_folder: {}", failed.message()));
+  const auto [in_data, rest] = std::ranges::mismatch(data, folder);
+  if (in_data != data.end()) return {};
+  return Failure(fmt::format("analytics.export_folder: {} is in server.data_dir ({}): choose a folder outside of it",
+                             settings.analytics_export_folder.string(), settings.data_dir.string()));
+}
+
 }  // namespace
 
 bool is_loopback(const std::string& address) {
@@ -229,7 +242,7 @@ bool is_loopback(const std::string& address) {
 Checked validate(const Settings& settings) {
   for (const auto check :
        {check_bind, check_allowed_hosts, check_tls, check_admins, check_jwt_keys, check_cosmos, check_cors_enabled,
-        check_cors_origins, check_challenge, check_jwt_claims, check_peruser, check_limits}) {
+        check_cors_origins, check_challenge, check_jwt_claims, check_peruser, check_limits, check_export_folder}) {
     if (auto checked = check(settings); !checked) return checked;
   }
   return {};

@@ -36,7 +36,8 @@ std::unexpected<Error> gone() {
 }
 
 // Words live as long as the program: those that the process sends are looked up here.
-constexpr std::array<std::string_view, 4> known_words{"memory_limit", "invalid_sql", "analytics_library", "query_timeout"};
+constexpr std::array<std::string_view, 8> known_words{"memory_limit",  "invalid_sql",  "analytics_library", "query_timeout",
+                                                      "export_syntax", "export_limit", "export_folder",     "export_running"};
 
 /// One byte, as a message must have, and room for one descriptor.
 struct DescriptorMessage {

@@ -49,6 +49,7 @@ enum class FrameKind : std::uint8_t {
   list_ids = 4,     ///< to the process: JSON {after, count}
   run_sql = 5,      ///< to the process: JSON {file, sql, parameters, format, export_ms}
   read_status = 6,  ///< to the process: JSON {file}
+  export_folder = 7,  ///< to the process: JSON {file, parent, folder, owner, partition_by, export_ms}
   reply = 16,       ///< from the process: JSON
   rows = 17,        ///< from the process: a piece of a result
   end = 18,         ///< from the process: the result is complete

@@ -19,9 +19,10 @@
 
 #include "analytics/channel/batch.h"
 #include "analytics/channel/channel.h"
+#include "analytics/export/folder_export.h"
 #include "analytics/table/document_table.h"
 #include "analytics/worker/instances.h"
-#include "analytics/worker/sql_query.h"
+#include "analytics/sql/sql_query.h"
 #include "base/jobs/background_jobs.h"
 #include "base/machine/resources.h"
 #include "query/json/parsed_document.h"
@@ -89,6 +90,14 @@ std::uint64_t number_member(const json::object& object, std::string_view name) {
   return value->is_uint64() ? value->get_uint64() : value->to_number<std::uint64_t>();
 }
 
+std::vector<std::string> texts_member(const json::object& object, std::string_view name) {
+  std::vector<std::string> texts;
+  const auto* const values = object.if_contains(name);
+  if (values == nullptr || !values->is_array()) return texts;
+  for (const auto& value : values->get_array()) texts.emplace_back(value.get_string());
+  return texts;
+}
+
 Expected<std::string> answer(DocumentTable& table, const Frame& frame) {
   switch (frame.kind) {
     case FrameKind::apply: {
@@ -115,12 +124,8 @@ Expected<std::string> answer(DocumentTable& table, const Frame& frame) {
 // Serves what follows one database, until the server closes the channel.
 Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) {
   OCTAVO_TRY(const auto request, read_object(first));
-  std::vector<std::string> include;
-  if (const auto* const names = request.if_contains("include"); names != nullptr && names->is_array()) {
-    for (const auto& name : names->get_array()) include.emplace_back(name.get_string());
-  }
   OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), true));
-  OCTAVO_TRY(auto table, DocumentTable::open(lease.instance(), std::move(include), number_member(request, "beyond")));
+  OCTAVO_TRY(auto table, DocumentTable::open(lease.instance(), texts_member(request, "include"), number_member(request, "beyond")));
   OCTAVO_TRY_VOID(channel.send(FrameKind::reply, state_payload(table.state())));
   while (true) {
     const auto frame = channel.receive(Channel::request_bytes_max);
@@ -131,6 +136,10 @@ Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) 
                                : channel.send(FrameKind::failure, failure_payload(answered.error()));
     if (!sent) return {};
   }
+}
+
+TimeLimit export_time_of(const json::object& request) {
+  return {std::chrono::milliseconds(number_member(request, "export_ms")), "analytics.export_timeout"};
 }
 
 Expected<void> run_sql(WorkerState& state, Channel& channel, const Frame& first) {
@@ -147,13 +156,23 @@ Expected<void> run_sql(WorkerState& state, Channel& channel, const Frame& first)
                                       : ResultFormat::json;
   OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), false));
   OCTAVO_TRY(auto connection, duckdb::Connection::open(lease.instance()));
-  auto time_max = state.query_time_max;
-  if (const auto export_ms = number_member(request, "export_ms"); export_ms > 0) {
-    time_max = std::chrono::milliseconds(export_ms);
+  query.time = {state.query_time_max, "analytics.query_timeout"};
+  if (request.contains("export_ms")) {
+    query.time = export_time_of(request);
     query.tells_checkpoint = true;
-    query.time_setting = "analytics.export_timeout";
   }
-  return run_sql_query(connection, query, channel, time_max, state.temporary_bytes);
+  return run_sql_query(connection, query, channel, state.temporary_bytes);
+}
+
+Expected<void> export_into_folder(WorkerState& state, Channel& channel, const Frame& first) {
+  OCTAVO_TRY(const auto request, read_object(first));
+  const FolderExport wanted{.parent = query::text_member(request, "parent"),
+                            .folder = query::text_member(request, "folder"),
+                            .owner = query::text_member(request, "owner"),
+                            .partition_by = texts_member(request, "partition_by")};
+  OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), false));
+  OCTAVO_TRY(auto connection, duckdb::Connection::open(lease.instance()));
+  return run_folder_export(connection, wanted, channel, export_time_of(request), state.temporary_bytes);
 }
 
 Expected<void> read_status(WorkerState& state, Channel& channel, const Frame& first) {
@@ -180,6 +199,8 @@ void serve(WorkerState& state, Descriptor socket) {
         return follow(state, channel, first);
       case FrameKind::run_sql:
         return run_sql(state, channel, first);
+      case FrameKind::export_folder:
+        return export_into_folder(state, channel, first);
       case FrameKind::read_status:
         return read_status(state, channel, first);
       default:

@@ -99,6 +99,7 @@ complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-query-tim
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-max-queries -x -d 'Such queries at a time; beyond: 429 (4)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-export-timeout -x -d 'How long an export of an analytical store may take, its reply included (1h)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-max-exports -x -d 'Exports at a time; beyond: 429 (2)'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-export-folder -r -F -d 'Folder that has the folders of exports, outside of `data_dir`; none = exports are sent as files only'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l javascript-call-time -x -d 'How long one call of a design function may take; beyond: `resource_limit` (5s)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l javascript-heap-bytes-max -x -d 'Memory for design functions, in each thread that runs them (128MiB)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l javascript-stack-bytes-max -x -d 'Stack for a design function; never more than its thread has (1MiB)'

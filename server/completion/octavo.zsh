@@ -113,6 +113,7 @@ _octavo() {
             '*--analytics-max-queries[Such queries at a time; beyond: 429 (4)]:value:' \
             '*--analytics-export-timeout[How long an export of an analytical store may take, its reply included (1h)]:value:' \
             '*--analytics-max-exports[Exports at a time; beyond: 429 (2)]:value:' \
+            '*--analytics-export-folder[Folder that has the folders of exports, outside of `data_dir`; none = exports are sent as files only]:value:_files' \
             '*--javascript-call-time[How long one call of a design function may take; beyond\: `resource_limit` (5s)]:value:' \
             '*--javascript-heap-bytes-max[Memory for design functions, in each thread that runs them (128MiB)]:value:' \
             '*--javascript-stack-bytes-max[Stack for a design function; never more than its thread has (1MiB)]:value:' \

@@ -1,8 +1,10 @@
-// /{db}/_export: the analytical store of a database as a file.
+// /{db}/_export: the analytical store of a database as a file, or as a folder of files on the server.
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -11,6 +13,9 @@
 #include "api/couch/analytics/database_store.h"
 #include "api/couch/analytics/routes.h"
 #include "api/couch/analytics/rows_reply.h"
+#include "api/couch/call/json_reply.h"
+#include "api/couch/call/json_request.h"
+#include "api/couch/call/query_parameters.h"
 #include "query/json/parsed_document.h"
 
 namespace octavo::api::couch {
@@ -48,8 +53,8 @@ std::string file_name(std::string_view database, std::string_view format) {
   return fmt::format("{}.{}", name, format);
 }
 
-/// The sequence that the rows of an export stand for.
-Task<Expected<std::uint64_t>> read_checkpoint(Call& call, Analytics& analytics, Analytics::Query& query) {
+/// What the process says of an export: {checkpoint, …}, the sequence that its rows stand for.
+Task<Expected<json::object>> read_report(Call& call, Analytics& analytics, Analytics::Query& query) {
   while (true) {
     OCTAVO_CO_TRY(const auto frame, co_await analytics.workers().run_blocking([&query] { return query.next(); }));
     if (!frame) {
@@ -58,8 +63,12 @@ Task<Expected<std::uint64_t>> read_checkpoint(Call& call, Analytics& analytics, 
     }
     if (frame->kind != FrameKind::reply) co_return std::unexpected(analytics::error_of_payload(frame->payload));
     OCTAVO_CO_TRY(const auto parsed, query::parse_json(frame->payload));
-    co_return parsed.at("checkpoint").to_number<std::uint64_t>();
+    co_return parsed.as_object();
   }
+}
+
+std::string sequence_of(const Call& call, const json::object& report) {
+  return call.database->format_sequence(report.at("checkpoint").to_number<std::uint64_t>());
 }
 
 Task<void> send_nothing(BodySink&) {
@@ -76,7 +85,7 @@ Task<Expected<Reply>> get_export(Call& call) {
     return analytics.export_rows(file, json::object{{"sql", "select * from documents"}, {"format", format.name}});
   };
   OCTAVO_CO_TRY(auto query, co_await analytics.workers().run_blocking(std::move(begin)));
-  OCTAVO_CO_TRY(const auto checkpoint, co_await read_checkpoint(call, analytics, query));
+  OCTAVO_CO_TRY(const auto report, co_await read_report(call, analytics, query));
   Reply reply;
   if (call.request.method == Method::head) {
     // The length is not known, as for a body that is streamed.
@@ -85,15 +94,91 @@ Task<Expected<Reply>> get_export(Call& call) {
   } else {
     OCTAVO_CO_TRY(reply, co_await rows_reply(call, std::move(query), format.content_type));
   }
-  reply.headers.emplace_back("X-Couch-Update-Seq", call.database->format_sequence(checkpoint));
+  reply.headers.emplace_back("X-Couch-Update-Seq", sequence_of(call, report));
   reply.headers.emplace_back("Content-Disposition",
                              fmt::format("attachment; filename=\"{}\"", file_name(call.database->name(), format.name)));
   co_return reply;
 }
 
+std::unexpected<Error> syntax(std::string reason) {
+  return fail(ErrorCode::bad_request, std::move(reason), "export_syntax");
+}
+
+struct FolderRequest {
+  std::string folder;
+  std::vector<std::string> partition_by;
+};
+
+Expected<std::string> folder_of(const json::value& value) {
+  constexpr std::size_t name_bytes_max = 128;
+  constexpr std::string_view characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+  const auto* const name = value.if_string();
+  const bool is_name = name != nullptr && !name->empty() && name->size() <= name_bytes_max && name->front() != '.' &&
+                       std::string_view(*name).find_first_not_of(characters) == std::string_view::npos;
+  if (is_name) return std::string(*name);
+  return syntax(
+      fmt::format("`folder` must be a name of at most {} letters, digits and `-_.`, which does not begin with a "
+                  "point.",
+                  name_bytes_max));
+}
+
+Expected<std::vector<std::string>> columns_of(const json::value& value) {
+  const auto wrong = [] {
+    return syntax(fmt::format("`partition_by` must be a list of at most {} different names of columns.",
+                              Analytics::partition_columns_max));
+  };
+  if (!value.is_array() || value.get_array().size() > Analytics::partition_columns_max) return wrong();
+  std::vector<std::string> columns;
+  for (const json::value& column : value.get_array()) {
+    if (!column.is_string() || std::ranges::find(columns, std::string_view(column.get_string())) != columns.end())
+      return wrong();
+    columns.emplace_back(column.get_string());
+  }
+  return columns;
+}
+
+Expected<FolderRequest> folder_request(const json::object& body) {
+  FolderRequest request;
+  for (const auto& [name, value] : body) {
+    if (name == "folder") {
+      OCTAVO_TRY(request.folder, folder_of(value));
+    } else if (name == "partition_by") {
+      OCTAVO_TRY(request.partition_by, columns_of(value));
+    } else if (name == "format") {
+      if (value != "parquet") return syntax("A folder has Parquet files: `format` must be `parquet`, or left out.");
+    } else {
+      return syntax(fmt::format("`{}` is not known: an export into a folder has `folder`, `partition_by` and `format`.",
+                                std::string_view(name)));
+    }
+  }
+  if (request.folder.empty()) return syntax("`folder` is missing: the name of the folder to export into.");
+  return request;
+}
+
+Task<Expected<Reply>> post_export(Call& call) {
+  OCTAVO_CO_TRY(auto* const store, store_of(call));
+  Analytics& analytics = *call.services.analytics;
+  OCTAVO_CO_TRY_VOID(analytics.require_enabled());
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  OCTAVO_CO_TRY(const auto request, folder_request(body));
+  auto begin = [&]() -> Expected<Analytics::Query> {
+    OCTAVO_TRY(const auto file, store->file());
+    return analytics.export_folder(file, request.folder, call.database->instance_tag(), request.partition_by);
+  };
+  OCTAVO_CO_TRY(auto query, co_await analytics.workers().run_blocking(std::move(begin)));
+  OCTAVO_CO_TRY(const auto report, co_await read_report(call, analytics, query));
+  json::object reply{{"ok", true}, {"folder", request.folder}, {"update_seq", sequence_of(call, report)}};
+  for (const std::string_view count : {"rows", "partitions", "written", "removed", "bytes"}) {
+    reply[count] = report.at(count);
+  }
+  co_return json_reply(std::move(reply));
+}
+
 }  // namespace
 
 void add_analytics_export_routes(RouteList& routes) {
+  routes.push_back({Method::post, "/{db}/_export", Access::database_admin, post_export});
   routes.push_back({Method::get, "/{db}/_export", Access::database_member, get_export});
 }
 

@@ -1,22 +1,11 @@
 // An analytical store under random edits and kill -9 of the server and of its process: the table has the documents.
-import fs from 'node:fs';
 import { test } from 'node:test';
 import { randomOf } from '../edits.mjs';
 import { expectStatus, sleep } from '../harness.mjs';
-import { assertSameRows, define, needsLibrary, startAnalytics } from './analytics_support.mjs';
+import { assertSameRows, define, killProcess, needsLibrary, startAnalytics } from './analytics_support.mjs';
 
 const seed = Number(process.env.ANALYTICS_SEED ?? Date.now() % 2 ** 31);
 const rounds = Number(process.env.ANALYTICS_ROUNDS ?? 8);
-
-/// Kills the server's process for analytics, if it runs.
-function killProcess(server) {
-  const tasks = `/proc/${server.process.pid}/task`;
-  for (const task of fs.readdirSync(tasks)) {
-    for (const pid of fs.readFileSync(`${tasks}/${task}/children`, 'utf8').trim().split(' ').filter(Boolean)) {
-      try { process.kill(Number(pid), 'SIGKILL'); } catch { /* it has ended */ }
-    }
-  }
-}
 
 test(`random edits and kills of both processes, seed ${seed}`, needsLibrary, async (t) => {
   const random = randomOf(seed);

@@ -1,6 +1,7 @@
 // Analytical stores in tests: DuckDB's library, waiting until a table is current, and what its rows must be.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
 import path from 'node:path';
 import { pathOf } from '../edits.mjs';
 import { eventually, expectStatus, patience, Server } from '../harness.mjs';
@@ -26,6 +27,16 @@ export const analyticsArgs = (...more) => ['--analytics-enabled', `--analytics-l
 
 export const startAnalytics = (t, { args = [], ...options } = {}) =>
   Server.startFor(t, { ...options, args: [...analyticsArgs(), ...args] });
+
+/// Kills the server's process for analytics, if it runs.
+export function killProcess(server) {
+  const tasks = `/proc/${server.process.pid}/task`;
+  for (const task of fs.readdirSync(tasks)) {
+    for (const pid of fs.readFileSync(`${tasks}/${task}/children`, 'utf8').trim().split(' ').filter(Boolean)) {
+      try { process.kill(Number(pid), 'SIGKILL'); } catch { /* it has ended */ }
+    }
+  }
+}
 
 export const storeOf = async (server, db, options) => expectStatus(await server.get(`${pathOf(db)}/_analytics`, options), 200);
 

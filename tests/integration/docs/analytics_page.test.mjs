@@ -1,12 +1,17 @@
 // The analytical store: what docs/analytics.md says.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { needsLibrary, startAnalytics } from '../analytics/analytics_support.mjs';
 import { checkCommands, readPage } from '../pages.mjs';
 
 test('the commands of docs/analytics.md work as written', needsLibrary, async (t) => {
   const page = readPage('docs/analytics.md');
-  const server = await startAnalytics(t);
+  const exports = fs.mkdtempSync(path.join(os.tmpdir(), 'octavo-exports-'));
+  t.after(() => fs.rmSync(exports, { recursive: true, force: true }));
+  const server = await startAnalytics(t, { args: [`--analytics-export-folder=${exports}`] });
   const count = await checkCommands(page, server);
   assert.ok(count > 10, `${count} commands`);
 });

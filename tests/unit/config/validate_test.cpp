@@ -96,6 +96,17 @@ TEST_CASE("TLS files that cannot be read are named") {
   CHECK(problem(settings) == "none");
 }
 
+TEST_CASE("a folder for exports is outside of the data folder") {
+  Settings settings;
+  settings.data_dir = "/srv/octavo/data";
+  settings.analytics_export_folder = "/srv/octavo/data-exports";
+  CHECK(problem(settings) == "none");
+  for (const char* inside : {"/srv/octavo/data", "/srv/octavo/data/exports", "/srv/octavo/other/../data/x"}) {
+    settings.analytics_export_folder = inside;
+    CHECK_THAT(problem(settings), StartsWith("analytics.export_folder: ") && Contains("outside of it"));
+  }
+}
+
 TEST_CASE("an admin name that cannot log in is refused") {
   Settings settings;
   settings.admins["a:b"] = "secret";

@@ -1,4 +1,4 @@
-#include "analytics/worker/query_watch.h"
+#include "analytics/sql/query_watch.h"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +9,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace octavo::analytics {
 
@@ -28,11 +30,12 @@ constexpr milliseconds poll_max = std::chrono::hours(1);
 
 }  // namespace
 
-QueryWatch::QueryWatch(const duckdb::Connection& connection, const Channel& channel, std::chrono::milliseconds time_max,
+QueryWatch::QueryWatch(const duckdb::Connection& connection, const Channel& channel, TimeLimit limit,
                        std::function<bool()> is_too_large)
     : connection_(connection),
       channel_(channel),
-      deadline_(Clock::now() + time_max),
+      limit_(limit),
+      deadline_(Clock::now() + limit.max),
       is_too_large_(std::move(is_too_large)),
       end_(::eventfd(0, EFD_CLOEXEC)),
       thread_([this] { watch(); }) {}
@@ -42,6 +45,28 @@ QueryWatch::~QueryWatch() {
   while (::write(end_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }
   thread_.join();
+}
+
+Error QueryWatch::too_large() {
+  return {ErrorCode::bad_request, "The file is larger than analytics.max_temp_size allows.", "memory_limit"};
+}
+
+Error QueryWatch::explain(Error error) const {
+  if (timed_out_) {
+    return {ErrorCode::timeout,
+            fmt::format("The query took longer than {}, {} ms, and was stopped.", limit_.setting, limit_.max.count()),
+            "query_timeout"};
+  }
+  if (was_too_large_) return too_large();
+  if (error.word == "memory_limit" && error.code != ErrorCode::bad_request) {
+    error.code = ErrorCode::bad_request;
+    // What follows in DuckDB's text are settings that cannot be changed here.
+    error.reason = error.reason.substr(0, error.reason.find('\n')) +
+                   " The query needs more than analytics.memory_limit and analytics.max_temp_size allow.";
+  } else if (error.code == ErrorCode::bad_request && error.word.empty()) {
+    error.word = "invalid_sql";
+  }
+  return error;
 }
 
 void QueryWatch::watch() {
@@ -60,7 +85,7 @@ void QueryWatch::watch() {
     const auto over = Clock::now() - deadline_;
     if (over >= Clock::duration(0)) timed_out_.store(true, std::memory_order_relaxed);
     if (is_too_large_ && is_too_large_()) was_too_large_.store(true, std::memory_order_relaxed);
-    is_stopping = is_stopping || timed_out() || was_too_large() || (states[1].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+    is_stopping = is_stopping || timed_out_ || was_too_large_ || (states[1].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
     if (!is_stopping) continue;
     connection_.interrupt();
     if (over > channel_grace) channel_.shut_down();

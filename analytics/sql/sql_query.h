@@ -1,14 +1,13 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include <boost/json.hpp>
 
 #include "analytics/channel/channel.h"
 #include "analytics/duckdb/connection.h"
+#include "analytics/sql/query_watch.h"
 
 namespace octavo::analytics {
 
@@ -20,7 +19,7 @@ struct SqlQuery {
   ResultFormat format = ResultFormat::json;
   /// Sends the checkpoint of the transaction first: FrameKind::reply, JSON {checkpoint}.
   bool tells_checkpoint = false;
-  std::string_view time_setting = "analytics.query_timeout";  ///< where `time_max` comes from
+  TimeLimit time{};
 };
 
 /// Runs exactly one SELECT statement in a transaction that only reads, and sends its result in pieces over the channel
@@ -29,9 +28,9 @@ struct SqlQuery {
 /// JSON: `{"columns":[…],"rows":[{…},…]}`; NDJSON: an object in each line; CSV: RFC 4180, with a line of names. Parquet
 /// has its directory at the end, so DuckDB writes a file first, of at most `export_bytes_max`.
 ///
-/// Errors: bad_request with the word invalid_sql (anything else than one SELECT, DuckDB's own errors, parameters) or
-/// memory_limit; timeout with the word query_timeout; those of the disk.
+/// Errors: bad_request with the word invalid_sql: anything else than one SELECT, parameters; those of
+/// QueryWatch::explain and of the disk.
 Expected<void> run_sql_query(duckdb::Connection& connection, const SqlQuery& query, Channel& channel,
-                             std::chrono::milliseconds time_max, std::uint64_t export_bytes_max);
+                             std::uint64_t export_bytes_max);
 
 }  // namespace octavo::analytics

@@ -1,19 +1,16 @@
-#include "analytics/worker/sql_query.h"
+#include "analytics/sql/sql_query.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "analytics/duckdb/scratch.h"
 #include "analytics/duckdb/value_writer.h"
-#include "analytics/worker/query_watch.h"
-#include "base/digest.h"
 #include "base/json_writer.h"
 
 namespace octavo::analytics {
@@ -235,32 +232,7 @@ Expected<void> run(duckdb::Connection& connection, const SqlQuery& query, Channe
   return send_rows(api, result, writer, channel);
 }
 
-/// A file of the export folder, which is gone with this.
-class ExportFile {
- public:
-  explicit ExportFile(const duckdb::Instance& instance)
-      : path_(instance.export_folder() / crypto::hex_identity(crypto::random_bytes(name_bytes))) {}
-  ~ExportFile() { remove(); }
-  ExportFile(const ExportFile&) = delete;
-  ExportFile& operator=(const ExportFile&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  void remove() const {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  std::uint64_t bytes() const {
-    std::error_code failed;
-    const auto size = std::filesystem::file_size(path_, failed);
-    return failed ? 0 : size;
-  }
-
- private:
-  static constexpr std::size_t name_bytes = 16;
-  const std::filesystem::path path_;
-};
-
-Expected<void> send_file(const ExportFile& file, Channel& channel) {
+Expected<void> send_file(const duckdb::Scratch& file, Channel& channel) {
   std::ifstream in(file.path(), std::ios::binary);
   file.remove();  // what is open can be read
   std::string piece(Channel::rows_bytes_max, '\0');
@@ -274,7 +246,7 @@ Expected<void> send_file(const ExportFile& file, Channel& channel) {
 }
 
 Expected<void> run_export(duckdb::Connection& connection, const SqlQuery& query, Channel& channel,
-                          const ExportFile& file) {
+                          const duckdb::Scratch& file, std::uint64_t bytes_max) {
   const Api& api = connection.api();
   OCTAVO_TRY(auto transaction, duckdb::Transaction::begin(connection, true));
   if (query.tells_checkpoint) OCTAVO_TRY_VOID(tell_checkpoint(connection, channel));
@@ -298,6 +270,7 @@ Expected<void> run_export(duckdb::Connection& connection, const SqlQuery& query,
     if (auto error = result.error()) return std::unexpected(*std::move(error));
     return invalid("The result cannot be written as Parquet.");
   }
+  if (file.bytes() > bytes_max) return std::unexpected(QueryWatch::too_large());
   // A client that reads slowly does not keep the rows of before in memory.
   OCTAVO_TRY_VOID(transaction.commit());
   return send_file(file, channel);
@@ -306,31 +279,14 @@ Expected<void> run_export(duckdb::Connection& connection, const SqlQuery& query,
 }  // namespace
 
 Expected<void> run_sql_query(duckdb::Connection& connection, const SqlQuery& query, Channel& channel,
-                             std::chrono::milliseconds time_max, std::uint64_t export_bytes_max) {
+                             std::uint64_t export_bytes_max) {
   const bool is_export = query.format == ResultFormat::parquet;
-  const ExportFile file(connection.instance());
+  const duckdb::Scratch file(connection.instance());
   std::function<bool()> is_too_large;
   if (is_export) is_too_large = [&] { return file.bytes() > export_bytes_max; };
-  const QueryWatch watch(connection, channel, time_max, std::move(is_too_large));
-  auto done = is_export ? run_export(connection, query, channel, file) : run(connection, query, channel);
-  if (done) return done;
-  Error& error = done.error();
-  if (watch.timed_out()) {
-    return fail(ErrorCode::timeout,
-                fmt::format("The query took longer than {}, {} ms, and was stopped.", query.time_setting, time_max.count()),
-                "query_timeout");
-  }
-  if (watch.was_too_large()) {
-    return fail(ErrorCode::bad_request, "The file is larger than analytics.max_temp_size allows.", "memory_limit");
-  }
-  if (error.word == "memory_limit") {
-    error.code = ErrorCode::bad_request;
-    // What follows in DuckDB's text are settings that cannot be changed here.
-    error.reason = error.reason.substr(0, error.reason.find('\n')) +
-                   " The query needs more than analytics.memory_limit and analytics.max_temp_size allow.";
-  } else if (error.code == ErrorCode::bad_request) {
-    error.word = "invalid_sql";
-  }
+  const QueryWatch watch(connection, channel, query.time, std::move(is_too_large));
+  auto done = is_export ? run_export(connection, query, channel, file, export_bytes_max) : run(connection, query, channel);
+  if (!done) return std::unexpected(watch.explain(std::move(done).error()));
   return done;
 }
 
