@@ -98,11 +98,19 @@ void find_all(Functions& functions, Api& api) {
   OCTAVO_DUCKDB_FUNCTION(pending_error);
   OCTAVO_DUCKDB_FUNCTION(execute_pending);
   OCTAVO_DUCKDB_FUNCTION(destroy_pending);
+  OCTAVO_DUCKDB_FUNCTION(vector_size);
+  OCTAVO_DUCKDB_FUNCTION(create_data_chunk);
+  OCTAVO_DUCKDB_FUNCTION(data_chunk_reset);
+  OCTAVO_DUCKDB_FUNCTION(data_chunk_set_size);
   OCTAVO_DUCKDB_FUNCTION(data_chunk_get_size);
   OCTAVO_DUCKDB_FUNCTION(data_chunk_get_vector);
   OCTAVO_DUCKDB_FUNCTION(destroy_data_chunk);
   OCTAVO_DUCKDB_FUNCTION(vector_get_data);
   OCTAVO_DUCKDB_FUNCTION(vector_get_validity);
+  OCTAVO_DUCKDB_FUNCTION(vector_ensure_validity_writable);
+  OCTAVO_DUCKDB_FUNCTION(vector_assign_string_element_len);
+  OCTAVO_DUCKDB_FUNCTION(list_vector_reserve);
+  OCTAVO_DUCKDB_FUNCTION(list_vector_set_size);
   OCTAVO_DUCKDB_FUNCTION(list_vector_get_child);
   OCTAVO_DUCKDB_FUNCTION(array_vector_get_child);
   OCTAVO_DUCKDB_FUNCTION(struct_vector_get_child);
@@ -124,14 +132,11 @@ void find_all(Functions& functions, Api& api) {
   OCTAVO_DUCKDB_FUNCTION(struct_type_child_type);
   OCTAVO_DUCKDB_FUNCTION(appender_create);
   OCTAVO_DUCKDB_FUNCTION(appender_error);
-  OCTAVO_DUCKDB_FUNCTION(appender_end_row);
   OCTAVO_DUCKDB_FUNCTION(appender_close);
   OCTAVO_DUCKDB_FUNCTION(appender_destroy);
-  OCTAVO_DUCKDB_FUNCTION(append_null);
-  OCTAVO_DUCKDB_FUNCTION(append_bool);
-  OCTAVO_DUCKDB_FUNCTION(append_int64);
-  OCTAVO_DUCKDB_FUNCTION(append_double);
-  OCTAVO_DUCKDB_FUNCTION(append_varchar_length);
+  OCTAVO_DUCKDB_FUNCTION(appender_column_count);
+  OCTAVO_DUCKDB_FUNCTION(appender_column_type);
+  OCTAVO_DUCKDB_FUNCTION(append_data_chunk);
 #undef OCTAVO_DUCKDB_FUNCTION
 }
 

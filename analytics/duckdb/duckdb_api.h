@@ -144,11 +144,19 @@ struct Api {
   State (*execute_pending)(PendingHandle, ResultData*);
   void (*destroy_pending)(PendingHandle*);
 
+  Index (*vector_size)();
+  ChunkHandle (*create_data_chunk)(TypeHandle*, Index);
+  void (*data_chunk_reset)(ChunkHandle);
+  void (*data_chunk_set_size)(ChunkHandle, Index);
   Index (*data_chunk_get_size)(ChunkHandle);
   VectorHandle (*data_chunk_get_vector)(ChunkHandle, Index);
   void (*destroy_data_chunk)(ChunkHandle*);
   void* (*vector_get_data)(VectorHandle);
   std::uint64_t* (*vector_get_validity)(VectorHandle);
+  void (*vector_ensure_validity_writable)(VectorHandle);
+  void (*vector_assign_string_element_len)(VectorHandle, Index, const char*, Index);
+  State (*list_vector_reserve)(VectorHandle, Index);
+  State (*list_vector_set_size)(VectorHandle, Index);
   VectorHandle (*list_vector_get_child)(VectorHandle);
   VectorHandle (*array_vector_get_child)(VectorHandle);
   VectorHandle (*struct_vector_get_child)(VectorHandle, Index);
@@ -172,14 +180,11 @@ struct Api {
 
   State (*appender_create)(ConnectionHandle, const char* schema, const char* table, AppenderHandle*);
   const char* (*appender_error)(AppenderHandle);
-  State (*appender_end_row)(AppenderHandle);
   State (*appender_close)(AppenderHandle);
   State (*appender_destroy)(AppenderHandle*);
-  State (*append_null)(AppenderHandle);
-  State (*append_bool)(AppenderHandle, bool);
-  State (*append_int64)(AppenderHandle, std::int64_t);
-  State (*append_double)(AppenderHandle, double);
-  State (*append_varchar_length)(AppenderHandle, const char*, Index);
+  Index (*appender_column_count)(AppenderHandle);
+  TypeHandle (*appender_column_type)(AppenderHandle, Index);
+  State (*append_data_chunk)(AppenderHandle, ChunkHandle);
 };
 
 /// The release whose layouts and files are known: another minor version is refused.

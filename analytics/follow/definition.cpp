@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "analytics/table/schema.h"
+#include "analytics/table/type_inference.h"
 #include "base/digest.h"
 #include "query/follow/open_sources.h"
 #include "query/json/parsed_document.h"
@@ -26,7 +26,7 @@ Expected<std::string> read_path(const json::value& value) {
   const std::string_view path = value.is_string() ? std::string_view(value.get_string()) : std::string_view();
   const std::string_view name = path.empty() ? path : path.substr(1);
   if (!path.starts_with('/') || name.empty() || name.starts_with('_') || name.contains('/') ||
-      name.size() > Schema::name_bytes_max) {
+      name.size() > TypeInference::name_bytes_max) {
     return fail(ErrorCode::bad_request,
                 "`include` must be a list of properties of the top level, such as [\"/orderId\", \"/city\"].", syntax_word);
   }

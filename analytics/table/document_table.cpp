@@ -1,58 +1,47 @@
 #include "analytics/table/document_table.h"
 
-#include <algorithm>
+#include <initializer_list>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "analytics/table/column_buffer.h"
+#include "analytics/table/sql_type.h"
+#include "analytics/table/table_appender.h"
 
 namespace octavo::analytics {
 
 namespace {
 
-using duckdb::Api;
-using duckdb::AppenderHandle;
 using duckdb::Connection;
 using duckdb::quoted_name;
 using duckdb::Transaction;
 
 // Other tables are made again.
-constexpr std::int64_t format_version = 1;
+constexpr std::int64_t format_version = 2;
+// Of the rows that are passed to DuckDB at once, some 16 MiB.
+constexpr std::size_t chunk_cells_max = 1'000'000;
+constexpr std::string_view fixed_columns = "_id varchar, _rev varchar, _ts bigint, _rest json";
 
-/// Writes rows into a table, through DuckDB's appender. Errors are kept: finish() returns the first.
-class Appender final : public RowSink {
- public:
-  Appender(Connection& connection, const char* schema, const char* table)
-      : api_(connection.api()), appender_(api_.appender_destroy) {
-    note(api_.appender_create(connection.handle(), schema, table, appender_.out()));
-  }
+std::string definition_of(const Column& column) {
+  return quoted_name(column.name) + ' ' + sql_name(column.type);
+}
 
-  void null() override { note(api_.append_null(appender_.get())); }
-  void boolean(bool value) override { note(api_.append_bool(appender_.get(), value)); }
-  void integer(std::int64_t value) override { note(api_.append_int64(appender_.get(), value)); }
-  void number(double value) override { note(api_.append_double(appender_.get(), value)); }
-  void text(std::string_view value) override {
-    note(api_.append_varchar_length(appender_.get(), value.data(), value.size()));
-  }
-  void end_row() override { note(api_.appender_end_row(appender_.get())); }
+std::vector<ColumnBuffer> buffers_of(std::initializer_list<ValueKind> kinds) {
+  std::vector<ColumnBuffer> buffers;
+  for (const ValueKind kind : kinds) buffers.emplace_back(ValueType::of(kind));
+  return buffers;
+}
 
-  Expected<void> finish() {
-    if (ok_) note(api_.appender_close(appender_.get()));
-    if (ok_) return {};
-    const char* const text = api_.appender_error(appender_.get());
-    // DuckDB gives no type of the error here.
-    const std::string_view reason = text != nullptr ? text : "Rows cannot be appended.";
-    const bool is_memory = reason.contains("Out of Memory") || reason.contains("could not allocate");
-    return std::unexpected(
-        duckdb::error_of(is_memory ? duckdb::ErrorType::out_of_memory : duckdb::ErrorType::io, reason));
-  }
-
- private:
-  void note(duckdb::State state) { ok_ = ok_ && state == duckdb::success; }
-
-  const Api& api_;
-  duckdb::Owned<AppenderHandle, duckdb::State> appender_;
-  bool ok_ = true;
-};
+// Of a row of octavo.columns: name, type, dropped, nodes. nullopt: there is no such type.
+std::optional<Column> column_of(const std::vector<duckdb::SimpleValue>& row) {
+  auto type = type_of_stored(row[1].text);
+  if (!type) return std::nullopt;
+  return Column{row[0].text, *std::move(type), static_cast<std::uint64_t>(row[2].integer),
+                static_cast<std::uint64_t>(row[3].integer)};
+}
+constexpr const char* select_columns = "select name, type, dropped, nodes from octavo.columns order by position";
 
 }  // namespace
 
@@ -77,13 +66,13 @@ Expected<bool> DocumentTable::load(std::uint64_t beyond) {
   const auto& row = state->front();
   state_ = {static_cast<std::uint64_t>(row[1].integer), static_cast<std::uint64_t>(row[2].integer), row[3].integer != 0};
   if (row[0].integer != format_version || state_.checkpoint > beyond) return false;
-  const auto stored = connection_.rows("select name, type, dropped from octavo.columns order by position");
+  const auto stored = connection_.rows(select_columns);
   if (!stored) return false;
   std::vector<Column> columns;
-  for (const auto& column : *stored) {
-    const auto type = column_type_of(column[1].text);
-    if (!type) return false;
-    columns.push_back({column[0].text, *type, static_cast<std::uint64_t>(column[2].integer)});
+  for (const auto& described : *stored) {
+    auto column = column_of(described);
+    if (!column) return false;
+    columns.push_back(*std::move(column));
   }
   schema_ = Schema(schema_.include(), std::move(columns));
   return true;
@@ -94,89 +83,90 @@ Expected<void> DocumentTable::create() {
   schema_ = Schema(schema_.include());
   OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
   OCTAVO_TRY_VOID(connection_.run("create schema if not exists octavo"));
-  OCTAVO_TRY_VOID(connection_.run("create or replace table documents (_id varchar, _rev varchar, _ts bigint, _rest json)"));
+  OCTAVO_TRY_VOID(connection_.run(fmt::format("create or replace table documents ({})", fixed_columns)));
   OCTAVO_TRY_VOID(connection_.run(
-      "create or replace table octavo.columns (position bigint, name varchar, type varchar, dropped bigint)"));
+      "create or replace table octavo.columns (position bigint, name varchar, type varchar, dropped bigint, nodes bigint)"));
   OCTAVO_TRY_VOID(connection_.run(
       "create or replace table octavo.state (format bigint, checkpoint bigint, purge_count bigint, built boolean)"));
   OCTAVO_TRY_VOID(connection_.run(fmt::format("insert into octavo.state values ({}, 0, 0, false)", format_version)));
   return transaction.commit();
 }
 
-Expected<void> DocumentTable::change_columns(Schema& schema) {
-  const auto changes = schema.take_changes();
-  if (changes.empty()) return {};
-  const auto definition_of = [&](std::size_t column) {
-    const Column& one = schema.columns()[column];
-    return quoted_name(one.name) + ' ' + std::string(sql_name(one.type));
-  };
-  const bool is_first = schema_.columns().empty();
-  if (is_first) {
-    // The table has no row yet, or rows without properties: one statement instead of a thousand.
+// Adds columns, and lets those that there are grow.
+Expected<void> DocumentTable::change_columns(const Schema& schema) {
+  const auto& before = schema_.columns();
+  const auto& after = schema.columns();
+  if (before.empty() && !after.empty()) {
     OCTAVO_TRY(const auto rows, connection_.rows("select count(*) from documents"));
     if (rows.front().front().integer == 0) {
-      std::string sql = "create or replace table documents (_id varchar, _rev varchar, _ts bigint, _rest json";
-      for (std::size_t column = 0; column < schema.columns().size(); ++column) sql += ", " + definition_of(column);
-      OCTAVO_TRY_VOID(connection_.run(sql + ')'));
-    } else {
-      for (std::size_t column = 0; column < schema.columns().size(); ++column) {
-        OCTAVO_TRY_VOID(connection_.run("alter table documents add column " + definition_of(column)));
-      }
+      // One statement instead of a thousand.
+      std::string sql = fmt::format("create or replace table documents ({}", fixed_columns);
+      for (const Column& column : after) sql += ", " + definition_of(column);
+      return connection_.run(sql + ')');
     }
   }
-  for (const SchemaChange& change : changes) {
-    const Column& column = schema.columns()[change.column];
-    if (is_first) continue;
-    if (change.kind == SchemaChange::Kind::add) {
-      OCTAVO_TRY_VOID(connection_.run("alter table documents add column " + definition_of(change.column)));
-    } else if (change.column < schema_.columns().size()) {
-      // One that came in this batch has its type already.
-      OCTAVO_TRY_VOID(connection_.run(
-          fmt::format("alter table documents alter {} type {}", quoted_name(column.name), sql_name(column.type))));
-    }
+  for (std::size_t column = 0; column < before.size(); ++column) {
+    const std::string type = sql_name(after[column].type);
+    if (sql_name(before[column].type) == type) continue;
+    const std::string name = quoted_name(after[column].name);
+    OCTAVO_TRY_VOID(connection_.run(fmt::format("alter table documents alter {} type {} using {}", name, type,
+                                                conversion(before[column].type, after[column].type, name))));
   }
-  OCTAVO_TRY_VOID(connection_.run("delete from octavo.columns"));
-  Appender appender(connection_, "octavo", "columns");
-  for (std::size_t column = 0; column < schema.columns().size(); ++column) {
-    const Column& one = schema.columns()[column];
-    appender.integer(static_cast<std::int64_t>(column));
-    appender.text(one.name);
-    appender.text(sql_name(one.type));
-    appender.integer(static_cast<std::int64_t>(one.dropped));
-    appender.end_row();
+  for (std::size_t column = before.size(); column < after.size(); ++column) {
+    OCTAVO_TRY_VOID(connection_.run("alter table documents add column " + definition_of(after[column])));
   }
-  return appender.finish();
+  return {};
 }
 
 Expected<void> DocumentTable::remove_rows(const std::vector<std::string_view>& ids) {
   if (ids.empty()) return {};
   OCTAVO_TRY_VOID(connection_.run("create temp table gone (id varchar)"));
-  Appender appender(connection_, nullptr, "gone");
+  TableAppender appender(connection_, nullptr, "gone");
+  auto columns = buffers_of({ValueKind::text});
   for (const std::string_view id : ids) {
-    appender.text(id);
-    appender.end_row();
+    columns.front().text(id);
+    if (columns.front().size() < TableAppender::rows_max) continue;
+    appender.append(columns);
+    columns.front().clear();
   }
+  appender.append(columns);
   OCTAVO_TRY_VOID(appender.finish());
   OCTAVO_TRY_VOID(connection_.run("delete from documents using gone where documents._id = gone.id"));
   return connection_.run("drop table gone");
 }
 
 Expected<void> DocumentTable::append_rows(const std::vector<RowSource>& rows, Schema& schema) {
-  Appender appender(connection_, "main", "documents");
+  TableAppender appender(connection_, "main", "documents");
   RowWriter writer(schema);
-  for (const RowSource& row : rows) writer.write(row, appender);
+  for (const RowSource& row : rows) {
+    writer.write(row);
+    if (writer.rows() < TableAppender::rows_max && writer.cells() < chunk_cells_max) continue;
+    appender.append(writer.columns());
+    writer.clear();
+  }
+  appender.append(writer.columns());
   return appender.finish();
 }
 
-Expected<void> DocumentTable::store_dropped(const Schema& schema) {
-  for (std::size_t column = 0; column < schema.columns().size(); ++column) {
-    const auto dropped = schema.columns()[column].dropped;
-    const auto before = column < schema_.columns().size() ? schema_.columns()[column].dropped : 0;
-    if (dropped == before) continue;
-    OCTAVO_TRY_VOID(
-        connection_.run(fmt::format("update octavo.columns set dropped = {} where position = {}", dropped, column)));
+Expected<void> DocumentTable::store_columns(const Schema& schema) {
+  if (schema.columns() == schema_.columns()) return {};
+  OCTAVO_TRY_VOID(connection_.run("delete from octavo.columns"));
+  static_assert(Schema::nodes_max <= TableAppender::rows_max);
+  std::vector<std::string> types;
+  for (const Column& column : schema.columns()) types.push_back(stored_form(column.type));
+  auto columns = buffers_of(
+      {ValueKind::integer, ValueKind::text, ValueKind::text, ValueKind::integer, ValueKind::integer});
+  for (std::size_t n = 0; n < types.size(); ++n) {
+    const Column& column = schema.columns()[n];
+    columns[0].integer(static_cast<std::int64_t>(n));
+    columns[1].text(column.name);
+    columns[2].text(types[n]);
+    columns[3].integer(static_cast<std::int64_t>(column.dropped));
+    columns[4].integer(static_cast<std::int64_t>(column.nodes));
   }
-  return {};
+  TableAppender appender(connection_, "octavo", "columns");
+  appender.append(columns);
+  return appender.finish();
 }
 
 Expected<void> DocumentTable::store_state(const TableState& state) {
@@ -192,16 +182,15 @@ Expected<void> DocumentTable::apply(const std::vector<TableChange>& changes, std
   for (const TableChange& change : changes) {
     ids.push_back(change.id);
     if (!change.present) continue;
-    RowSource row{change.id, change.revision, change.modified_s, {}};
-    OCTAVO_TRY(row.members, query::split_object(change.json));
-    schema.learn(row.members);
-    rows.push_back(std::move(row));
+    if (!change.json.starts_with('{')) return fail(ErrorCode::corrupted, fmt::format("The body of {} is no object.", change.id));
+    schema.learn(change.json);
+    rows.push_back({change.id, change.revision, change.modified_s, change.json});
   }
   OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
   OCTAVO_TRY_VOID(change_columns(schema));
   OCTAVO_TRY_VOID(remove_rows(ids));
   OCTAVO_TRY_VOID(append_rows(rows, schema));
-  OCTAVO_TRY_VOID(store_dropped(schema));
+  OCTAVO_TRY_VOID(store_columns(schema));
   const TableState state{reached, state_.purge_count, state_.built || complete};
   OCTAVO_TRY_VOID(store_state(state));
   OCTAVO_TRY_VOID(transaction.commit());
@@ -230,17 +219,16 @@ Expected<std::vector<std::string>> DocumentTable::ids_after(std::string_view aft
 
 Expected<TableStatus> read_table_status(Connection& connection) {
   OCTAVO_TRY(auto transaction, Transaction::begin(connection, true));
-  const auto state = connection.rows("select checkpoint, purge_count from octavo.state");
-  if (!state || state->empty()) return fail(ErrorCode::not_found, "The table was not made yet.");
+  const auto state = connection.rows("select format, checkpoint, purge_count from octavo.state");
+  if (!state || state->empty() || state->front()[0].integer != format_version) return fail(ErrorCode::not_found, "The table was not made yet.");
   TableStatus status;
-  status.state = {static_cast<std::uint64_t>(state->front()[0].integer),
-                  static_cast<std::uint64_t>(state->front()[1].integer)};
+  status.state = {static_cast<std::uint64_t>(state->front()[1].integer),
+                  static_cast<std::uint64_t>(state->front()[2].integer)};
   OCTAVO_TRY(const auto rows, connection.rows("select count(*) from documents"));
   status.rows = static_cast<std::uint64_t>(rows.front().front().integer);
-  OCTAVO_TRY(const auto columns, connection.rows("select name, type, dropped from octavo.columns order by position"));
-  for (const auto& column : columns) {
-    status.columns.push_back({column[0].text, column_type_of(column[1].text).value_or(ColumnType::text),
-                              static_cast<std::uint64_t>(column[2].integer)});
+  OCTAVO_TRY(const auto columns, connection.rows(select_columns));
+  for (const auto& row : columns) {
+    if (auto column = column_of(row)) status.columns.push_back(*std::move(column));
   }
   OCTAVO_TRY_VOID(transaction.commit());
   return status;

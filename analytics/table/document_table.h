@@ -38,7 +38,7 @@ struct TableState {
 /// Format (analytical store):
 ///   documents            _id varchar, _rev varchar, _ts bigint, _rest json, then the columns of octavo.columns
 ///   octavo.state         format bigint, checkpoint bigint, purge_count bigint, built boolean    one row
-///   octavo.columns       position bigint, name varchar, type varchar, dropped bigint     the columns of documents
+///   octavo.columns       position bigint, name varchar, type varchar (`Types of columns`), dropped bigint, nodes bigint
 ///
 /// The state changes in the transaction of the rows that it speaks of: after a crash the table continues from there, and no
 /// change is missing or there twice. One thread at a time.
@@ -65,10 +65,10 @@ class DocumentTable {
 
   Expected<bool> load(std::uint64_t beyond);
   Expected<void> create();
-  Expected<void> change_columns(Schema& schema);
+  Expected<void> change_columns(const Schema& schema);
   Expected<void> remove_rows(const std::vector<std::string_view>& ids);
   Expected<void> append_rows(const std::vector<RowSource>& rows, Schema& schema);
-  Expected<void> store_dropped(const Schema& schema);
+  Expected<void> store_columns(const Schema& schema);
   Expected<void> store_state(const TableState& state);
 
   duckdb::Connection connection_;

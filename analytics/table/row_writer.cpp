@@ -3,12 +3,16 @@
 #include <charconv>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include "base/json_writer.h"
+#include "query/json/normalize.h"
 
 namespace octavo::analytics {
 
 namespace {
+
+constexpr std::size_t first_property = 4;
 
 double number_of(std::string_view raw) {
   double value = 0;
@@ -23,62 +27,158 @@ double number_of(std::string_view raw) {
 
 }  // namespace
 
-void RowWriter::write_value(std::size_t column, std::string_view raw, RowSink& sink) {
-  const auto type = raw.empty() ? std::nullopt : type_of_json(raw);
-  if (!type) return sink.null();
-  const ColumnType wanted = schema_.columns()[column].type;
-  const bool is_number = *type == ColumnType::integer || *type == ColumnType::number;
-  if (wanted == ColumnType::number && is_number) return sink.number(number_of(raw));
-  if (wanted == *type && raw.size() <= value_bytes_max) {
-    switch (wanted) {
-      case ColumnType::boolean:
-        return sink.boolean(raw.front() == 't');
-      case ColumnType::integer: {
-        std::int64_t value = 0;
-        std::from_chars(raw.data(), raw.data() + raw.size(), value);
-        return sink.integer(value);
-      }
-      case ColumnType::text:
-        if (const auto decoded = query::decode_json_string(raw)) return sink.text(*decoded);
-        break;
-      case ColumnType::json:
-        return sink.text(raw);
-      case ColumnType::number:
-        break;
-    }
-  }
-  schema_.count_dropped(column);
-  sink.null();
+RowWriter::RowWriter(Schema& schema) : schema_(schema) {
+  const auto add = [this](ValueKind kind) { columns_.emplace_back(ValueType::of(kind)); };
+  add(ValueKind::text);
+  add(ValueKind::text);
+  add(ValueKind::integer);
+  add(ValueKind::json);
+  for (const Column& column : schema.columns()) columns_.emplace_back(column.type);
 }
 
-void RowWriter::write(const RowSource& source, RowSink& sink) {
-  values_.assign(schema_.columns().size(), {});
-  rest_.clear();
-  for (const query::JsonMember& member : source.members) {
-    if (const auto column = schema_.find(member.name)) {
-      values_[*column] = member.raw;
-    } else if (schema_.keeps_rest()) {
-      rest_ += rest_.empty() ? '{' : ',';
-      append_json_string(rest_, member.name);
-      rest_ += ':';
-      rest_ += member.raw;
+void RowWriter::clear() {
+  for (ColumnBuffer& column : columns_) column.clear();
+  decoded_.clear();
+  cells_ = 0;
+}
+
+void RowWriter::drop(ColumnBuffer& buffer) {
+  ++dropped_;
+  buffer.null();
+}
+
+void RowWriter::add_null(ColumnBuffer& buffer) {
+  row_cells_ += buffer.null_cells();
+  buffer.null();
+}
+
+void RowWriter::write_scalar(std::string_view raw, const ValueType& type, ColumnBuffer& buffer) {
+  if (raw.empty()) return buffer.null();
+  const ValueKind kind = kind_of_json(raw);
+  if (kind == ValueKind::none) return buffer.null();
+  if (type.kind == ValueKind::json) return buffer.text(raw);
+  if (type.kind == ValueKind::number && kind == ValueKind::integer) return buffer.number(number_of(raw));
+  if (type.kind != kind) return drop(buffer);
+  switch (kind) {
+    case ValueKind::boolean:
+      return buffer.boolean(raw.front() == 't');
+    case ValueKind::number:
+      return buffer.number(number_of(raw));
+    case ValueKind::integer: {
+      std::int64_t value = 0;
+      std::from_chars(raw.data(), raw.data() + raw.size(), value);
+      return buffer.integer(value);
+    }
+    case ValueKind::text: {
+      const std::string_view inside = raw.substr(1, raw.size() - 2);
+      if (!inside.contains('\\')) return buffer.text(inside);
+      query::append_decoded_string(inside, decoded_.emplace_back());
+      return buffer.text(decoded_.back());
+    }
+    default:
+      // An object without members of a type.
+      return buffer.text("{}");
+  }
+}
+
+void RowWriter::write_value(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer) {
+  ++row_cells_;
+  const char first = cursor.front();
+  if (first == '{' && buffer.kind() == ValueKind::object) return write_object(cursor, type, buffer);
+  if (first == '[' && buffer.kind() == ValueKind::list) return write_list(cursor, type, buffer);
+  const std::string_view raw = cursor.skip();
+  if (buffer.kind() != ValueKind::object && buffer.kind() != ValueKind::list) return write_scalar(raw, type, buffer);
+  if (first != 'n') ++dropped_;
+  add_null(buffer);
+}
+
+void RowWriter::write_object(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer) {
+  buffer.object();
+  std::size_t expected = 0;
+  for (bool more = cursor.enter(); more; more = cursor.next()) {
+    const auto member = type.find(cursor.name(), expected);
+    if (!member) {
+      cursor.skip();  // null: a value would have given it a type
+      continue;
+    }
+    expected = *member + 1;
+    ColumnBuffer& child = buffer.child(*member);
+    if (child.size() == buffer.size()) child.truncate(buffer.size() - 1);
+    write_value(cursor, type.children[*member], child);
+  }
+  for (std::size_t member = 0; member < type.children.size(); ++member) {
+    ColumnBuffer& child = buffer.child(member);
+    if (child.size() == buffer.size()) continue;
+    add_null(child);
+  }
+}
+
+void RowWriter::write_list(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer) {
+  ColumnBuffer& elements = buffer.child(0);
+  const std::size_t first = elements.size();
+  for (bool more = cursor.enter(); more; more = cursor.next()) {
+    if (row_cells_ > row_cells_max) {
+      cursor.skip();
+    } else {
+      write_value(cursor, type.element(), elements);
     }
   }
-  sink.text(source.id);
-  sink.text(source.revision);
+  buffer.list(first);
+}
+
+void RowWriter::write_column(query::JsonCursor& cursor, std::size_t column, ColumnBuffer& buffer) {
+  const std::size_t rows = buffer.size();
+  const std::size_t cells = row_cells_;
+  const query::JsonCursor begin = cursor;
+  dropped_ = 0;
+  write_value(cursor, schema_.columns()[column].type, buffer);
+  if (row_cells_ > row_cells_max || begin.distance_to(cursor) > value_bytes_max) {
+    buffer.truncate(rows);
+    buffer.null();
+    row_cells_ = cells;
+    dropped_ = 1;
+  }
+  if (dropped_ > 0) schema_.count_dropped(column, dropped_);
+}
+
+void RowWriter::write(const RowSource& source) {
+  row_cells_ = columns_.size();
+  columns_[0].text(source.id);
+  columns_[1].text(source.revision);
   if (source.modified_s > 0) {
-    sink.integer(source.modified_s);
+    columns_[2].integer(source.modified_s);
   } else {
-    sink.null();
+    columns_[2].null();
   }
-  if (rest_.empty() || rest_.size() > value_bytes_max) {
-    sink.null();
+  const std::size_t rows = columns_[0].size();
+  std::string rest;
+  query::JsonCursor cursor(source.json);
+  std::size_t expected = 0;
+  for (bool more = cursor.enter(); more; more = cursor.next()) {
+    const std::string_view name = cursor.name();
+    if (const auto column = schema_.find(name, expected)) {
+      expected = *column + 1;
+      ColumnBuffer& buffer = columns_[first_property + *column];
+      buffer.truncate(rows - 1);  // of two members of one name the last one counts
+      write_column(cursor, *column, buffer);
+    } else if (schema_.keeps_rest()) {
+      rest += rest.empty() ? '{' : ',';
+      append_json_string(rest, name);
+      rest += ':';
+      rest += cursor.skip();
+    } else {
+      cursor.skip();
+    }
+  }
+  for (std::size_t column = first_property; column < columns_.size(); ++column) {
+    if (columns_[column].size() < rows) columns_[column].null();
+  }
+  if (rest.empty() || rest.size() > value_bytes_max) {
+    columns_[3].null();
   } else {
-    rest_ += '}';
-    sink.text(rest_);
+    columns_[3].text(decoded_.emplace_back(std::move(rest) + '}'));
   }
-  for (std::size_t column = 0; column < values_.size(); ++column) write_value(column, values_[column], sink);
-  sink.end_row();
+  cells_ += row_cells_;
 }
 
 }  // namespace octavo::analytics

@@ -1,53 +1,62 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analytics/table/column_buffer.h"
 #include "analytics/table/schema.h"
-#include "base/error.h"
+#include "query/json/json_cursor.h"
 
 namespace octavo::analytics {
-
-/// Takes the values of rows, one column after the other.
-class RowSink {
- public:
-  virtual ~RowSink() = default;
-  virtual void null() = 0;
-  virtual void boolean(bool value) = 0;
-  virtual void integer(std::int64_t value) = 0;
-  virtual void number(double value) = 0;
-  virtual void text(std::string_view value) = 0;
-  virtual void end_row() = 0;
-};
 
 /// A document as it becomes a row.
 struct RowSource {
   std::string_view id;
   std::string_view revision;
   std::int64_t modified_s = 0;  ///< 0: unknown
-  std::vector<query::JsonMember> members;
+  std::string_view json;        ///< an object as normalize_document() leaves it
 };
 
-/// Writes the row of a document: `_id`, `_rev`, `_ts`, `_rest` (the properties without a column, as an object; NULL: there
-/// are none) and the columns of the schema. A value that is not of its column's type becomes NULL, and is counted.
-/// So does one of more than `value_bytes_max`. Numbers that are too large for a double become the nearest one. Precondition: the schema has learnt the document.
+/// Makes rows of documents, in columns: `_id`, `_rev`, `_ts`, `_rest` (the properties without a column, as an object; NULL:
+/// there are none) and the columns of the schema. Precondition: the schema has learnt the documents, and does not change
+/// meanwhile; the documents live until clear().
+///
+/// A value that is not of its column's type, or of its member's or element's in it, becomes NULL, and is counted for the
+/// column. So does a value that is too large. Numbers that are too large for a double become the nearest one.
 class RowWriter {
  public:
   /// Of a value as JSON, and of `_rest`, which is NULL beyond it: larger ones could exceed DuckDB's memory for ever.
   static constexpr std::size_t value_bytes_max = 16ULL << 20;
+  /// Of a row: each scalar, object and array, and each member that an object lacks, is a cell.
+  static constexpr std::size_t row_cells_max = 1'000'000;
 
-  explicit RowWriter(Schema& schema) : schema_(schema) {}
-  void write(const RowSource& source, RowSink& sink);
+  explicit RowWriter(Schema& schema);
+  void write(const RowSource& source);
+  /// Of the rows since clear().
+  const std::vector<ColumnBuffer>& columns() const { return columns_; }
+  std::size_t rows() const { return columns_.front().size(); }
+  std::size_t cells() const { return cells_; }
+  void clear();
 
  private:
-  void write_value(std::size_t column, std::string_view raw, RowSink& sink);
+  void write_column(query::JsonCursor& cursor, std::size_t column, ColumnBuffer& buffer);
+  void write_value(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer);
+  void write_scalar(std::string_view raw, const ValueType& type, ColumnBuffer& buffer);
+  void write_object(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer);
+  void write_list(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer);
+  void add_null(ColumnBuffer& buffer);
+  void drop(ColumnBuffer& buffer);
 
   Schema& schema_;
-  std::vector<std::string_view> values_;  ///< by column; empty: none
-  std::string rest_;
+  std::vector<ColumnBuffer> columns_;
+  std::deque<std::string> decoded_;  ///< texts that do not stand in a document as they are
+  std::size_t cells_ = 0;
+  std::size_t row_cells_ = 0;
+  std::uint64_t dropped_ = 0;  ///< in the value that is written
 };
 
 }  // namespace octavo::analytics

@@ -21,6 +21,7 @@
 #include "analytics/channel/channel.h"
 #include "analytics/export/folder_export.h"
 #include "analytics/table/document_table.h"
+#include "analytics/table/sql_type.h"
 #include "analytics/worker/instances.h"
 #include "analytics/sql/sql_query.h"
 #include "base/jobs/background_jobs.h"

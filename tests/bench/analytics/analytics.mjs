@@ -64,7 +64,8 @@ try {
   for (const [name, text] of [
     ['group by city', 'select city, count(*) n, sum(price * quantity) total from documents group by city order by total desc limit 10'],
     ['filter and average', 'select avg(price) a from documents where paid and quantity > 5'],
-    ['group by a member of a JSON column', `select size->>'w' w, count(*) n from documents group by w order by n desc limit 10`],
+    ['group by a member of a STRUCT column', 'select size.w w, count(*) n from documents group by w order by n desc limit 10'],
+    ['the same of its JSON', `select to_json(size)->>'w' w, count(*) n from documents group by w order by n desc limit 10`],
     ['join with itself by customer', 'select count(*) n from documents a join documents b using (customer) where a.quantity = 9 and b.quantity = 1'],
   ]) {
     const times = [];

@@ -13,8 +13,17 @@ test(`random edits and kills of both processes, seed ${seed}`, needsLibrary, asy
   let db = 'crashed';
   expectStatus(await server.put(`/${db}?q=2`), 201);
   await define(server, db);
-  const values = [() => random(1000), () => random(1000) / 8, () => `t${random(9)}`, () => random(2) === 0, () => null,
-    () => ({ a: random(5) }), () => [random(5)], () => undefined];
+  const scalars = [() => random(1000), () => random(1000) / 8, () => `t${random(9)}`, () => random(2) === 0, () => null];
+  const some = (of) => of[random(of.length)]();
+  const list = (element) => Array.from({ length: random(4) }, element);
+  // Members have values of one type each, and `grows`, which becomes JSON, has nothing else: a value that was NULL before its
+  // place became JSON stays it, and that is not what a document says.
+  const object = () => ({
+    ...(random(2) && { a: random(5) / (1 + random(2)) }), ...(random(2) && { b: `b${random(3)}` }), ...(random(3) === 0 && { ['é"' + random(3)]: null, ['é\'' + random(3)]: true }),
+    ...(random(3) === 0 && { l: list(() => some(scalars)) }), ...(random(3) === 0 && { o: { x: { y: list(() => random(9)) } } }),
+    ...(random(3) === 0 && { grows: { [`k${random(150)}`]: random(9), [random(40) ? 'case' : 'CASE']: 1 } }),
+  });
+  const values = [...scalars, object, object, () => ({}), () => list(() => some(scalars)), () => list(object), () => list(() => list(object)), () => undefined];
 
   const edit = async () => {
     const { rows } = expectStatus(await server.get(`/${db}/_all_docs`), 200);

@@ -1,161 +1,192 @@
-// Which columns the properties of documents have, and which values their rows.
+// Which columns the properties of documents have, and of which types.
 #include "analytics/table/schema.h"
 
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
-#include "analytics/table/row_writer.h"
-#include "query/json/split.h"
+#include "analytics/table/sql_type.h"
 
 using namespace octavo;
 using analytics::Column;
-using analytics::ColumnType;
-using analytics::RowSource;
-using analytics::RowWriter;
 using analytics::Schema;
-using analytics::SchemaChange;
+using analytics::TypeInference;
+using analytics::ValueKind;
+using analytics::ValueType;
 
 namespace {
 
-/// Writes rows as texts: `x|null|1`.
-class TextSink final : public analytics::RowSink {
- public:
-  void null() override { add("null"); }
-  void boolean(bool value) override { add(value ? "true" : "false"); }
-  void integer(std::int64_t value) override { add("i" + std::to_string(value)); }
-  void number(double value) override {
-    last_number = value;
-    add("n" + std::to_string(value));
-  }
-  void text(std::string_view value) override { add("'" + std::string(value) + "'"); }
-  void end_row() override { rows.push_back(std::exchange(row_, {})); }
-
-  std::vector<std::string> rows;
-  double last_number = 0;
-
- private:
-  void add(const std::string& value) { row_ += (row_.empty() ? "" : "|") + value; }
-  std::string row_;
-};
-
-void learn(Schema& schema, std::string_view json) {
-  schema.learn(*query::split_object(json));
-}
-
 std::vector<std::string> names(const Schema& schema) {
   std::vector<std::string> found;
-  for (const Column& column : schema.columns()) found.push_back(column.name + " " + std::string(sql_name(column.type)));
+  for (const Column& column : schema.columns()) found.push_back(column.name + " " + sql_name(column.type));
   return found;
 }
 
-/// The columns of a row from the fourth on: `_rest`, and those of the properties.
-std::string row_of(Schema& schema, std::string_view json) {
-  TextSink sink;
-  const RowSource source{"id", "1-a", 0, *query::split_object(json)};
-  RowWriter(schema).write(source, sink);
-  const std::string& row = sink.rows.front();
-  constexpr std::string_view head = "'id'|'1-a'|null|";
-  REQUIRE(row.starts_with(head));
-  return row.substr(head.size());
+/// The type of the property `v` after these values.
+std::string type_after(const std::vector<std::string>& values) {
+  Schema schema;
+  for (const std::string& value : values) schema.learn("{\"v\":" + value + "}");
+  return schema.columns().empty() ? "" : sql_name(schema.columns().front().type);
+}
+
+std::string nested(std::size_t levels, const std::string& open, const std::string& value, const std::string& close) {
+  std::string text;
+  for (std::size_t n = 0; n < levels; ++n) text += open;
+  text += value;
+  for (std::size_t n = 0; n < levels; ++n) text += close;
+  return text;
+}
+
+/// `{"p0":1,"p1":1,…}`
+std::string members(std::size_t first, std::size_t count, const std::string& value = "1") {
+  std::string text = "{";
+  for (std::size_t n = first; n < first + count; ++n) text += "\"p" + std::to_string(n) + "\":" + value + ",";
+  text.back() = '}';
+  return text;
 }
 
 }  // namespace
 
 TEST_CASE("the first value that is not null decides the type of a column") {
   Schema schema;
-  learn(schema, R"({"a":null,"b":1,"c":"x","d":true,"e":[],"f":{},"g":1.0,"h":-0,"i":1e2})");
-  learn(schema, R"({"a":"late","b":"other"})");
-  CHECK(names(schema) == std::vector<std::string>{"b BIGINT", "c VARCHAR", "d BOOLEAN", "e JSON", "f JSON", "g DOUBLE",
-                                                  "h BIGINT", "i DOUBLE", "a VARCHAR"});
+  schema.learn(R"({"a":null,"b":1,"c":"x","d":true,"e":[],"f":{},"g":1.0,"h":-0,"i":1e2})");
+  schema.learn(R"({"a":"late","b":"other"})");
+  CHECK(names(schema) == std::vector<std::string>{"b BIGINT", "c VARCHAR", "d BOOLEAN", "e JSON[]", "f JSON",
+                                                  "g DOUBLE", "h BIGINT", "i DOUBLE", "a VARCHAR"});
 }
 
 TEST_CASE("a column of integers becomes one of numbers, and never one of integers again") {
+  CHECK(type_after({"1"}) == "BIGINT");
+  CHECK(type_after({"1", "9223372036854775808"}) == "DOUBLE");
+  CHECK(type_after({"1.5", "7"}) == "DOUBLE");
+}
+
+TEST_CASE("objects have the members that came, in their order") {
+  CHECK(type_after({R"({"w":1,"h":2})"}) == R"(STRUCT("w" BIGINT, "h" BIGINT))");
+  CHECK(type_after({"{}", R"({"w":1,"none":null})", R"({"name":"x","w":1.5})"}) ==
+        R"(STRUCT("w" DOUBLE, "name" VARCHAR))");
+  CHECK(type_after({R"({"w":1})", R"({"w":"x"})", "7", "[1]"}) == R"(STRUCT("w" BIGINT))");
+  CHECK(type_after({"{}", "7", R"({"w":1})"}) == "JSON");
+  CHECK(type_after({"{}", "[1]"}) == "JSON");
+  CHECK(type_after({R"({"a\"b":{"c":true}})"}) == R"(STRUCT("a""b" STRUCT("c" BOOLEAN)))");
+}
+
+TEST_CASE("lists have the type of their elements, or JSON when they have several") {
+  CHECK(type_after({"[]"}) == "JSON[]");
+  CHECK(type_after({"[null]", "[1,null,2]"}) == "BIGINT[]");
+  CHECK(type_after({"[1]", "[1.5]"}) == "DOUBLE[]");
+  CHECK(type_after({R"([1,"x"])"}) == "JSON[]");
+  CHECK(type_after({R"(["x"])", R"([{"a":1}])", "[[1]]"}) == "JSON[]");
+  CHECK(type_after({R"([{"a":1},{"b":"x"}])"}) == R"(STRUCT("a" BIGINT, "b" VARCHAR)[])");
+  CHECK(type_after({R"([[1],["x"]])"}) == "JSON[][]");
+  CHECK(type_after({"[1]", R"({"a":1})", "2"}) == "BIGINT[]");
+}
+
+TEST_CASE("arrays and objects that are too deep are JSON") {
+  const std::size_t most = TypeInference::depth_max;
+  const std::string deepest = type_after({nested(most, "[", "1", "]")});
+  CHECK(deepest == nested(most, "", "BIGINT", "[]"));
+  CHECK(type_after({nested(most + 1, "[", "1", "]")}) == nested(most, "", "JSON", "[]"));
+  CHECK(type_after({nested(most + 1, "{\"a\":", "1", "}")}).contains("STRUCT(\"a\" JSON)"));
+  CHECK(type_after({nested(400, "[", "1", "]")}) == nested(most, "", "JSON", "[]"));
+}
+
+TEST_CASE("objects with too many members, or with names that no member can have, are JSON") {
+  const std::size_t most = TypeInference::members_max;
+  CHECK(type_after({members(0, most)}).starts_with("STRUCT"));
+  CHECK(type_after({members(0, most), members(1, most)}) == "JSON");
+  CHECK(type_after({members(0, most + 1), "[1]"}) == "JSON");
+  CHECK(type_after({R"({"City":1})", R"({"city":2})"}) == "JSON");
+  CHECK(type_after({R"({"":1})"}) == "JSON");
+  CHECK(type_after({R"({"a\u0000b":1})"}) == "JSON");
+  CHECK(type_after({"{\"" + std::string(257, 'x') + "\":1}"}) == "JSON");
+  CHECK(type_after({R"({"a":{"":1}})"}) == R"(STRUCT("a" JSON))");
+  CHECK(type_after({R"({"_id":1,"":null})"}) == R"(STRUCT("_id" BIGINT))");
+}
+
+TEST_CASE("what no longer fits becomes JSON, and its nodes do not come back") {
   Schema schema;
-  learn(schema, R"({"n":1})");
-  CHECK(schema.take_changes() == std::vector<SchemaChange>{{SchemaChange::Kind::add, 0}});
-  learn(schema, R"({"n":9223372036854775808})");
-  CHECK(schema.take_changes() == std::vector<SchemaChange>{{SchemaChange::Kind::widen, 0}});
-  learn(schema, R"({"n":7})");
-  CHECK(schema.take_changes().empty());
-  CHECK(names(schema) == std::vector<std::string>{"n DOUBLE"});
+  // Objects that overflow one after the other: each takes members and leaves JSON.
+  for (std::size_t n = 0; n < 100; ++n) {
+    const std::string name = "{\"c" + std::to_string(n) + "\":";
+    schema.learn(name + members(0, 60) + "}");
+    schema.learn(name + members(60, 60) + "}");
+  }
+  std::size_t nodes = 0;
+  for (const Column& column : schema.columns()) nodes += column.nodes;
+  CHECK(nodes == Schema::nodes_max);
+  CHECK(schema.columns().size() < 12);
+  const auto before = schema.columns();
+  schema.learn(R"({"new":1,"c0":{"other":1},"list":[1]})");
+  CHECK(schema.columns() == before);
 }
 
 TEST_CASE("names that DuckDB takes for the same have one column") {
   Schema schema;
-  learn(schema, R"({"City":"a","city":"b","CITY":1})");
+  schema.learn(R"({"City":"a","city":"b","CITY":1})");
   CHECK(names(schema) == std::vector<std::string>{"City VARCHAR"});
-  CHECK(row_of(schema, R"({"city":"b","City":"a","CITY":[1]})") == R"('{"city":"b","CITY":[1]}'|'a')");
   // A number of the other name does not widen the column.
   Schema numbers;
-  learn(numbers, R"({"n":1,"N":1.5})");
+  numbers.learn(R"({"n":1,"N":1.5})");
   CHECK(names(numbers) == std::vector<std::string>{"n BIGINT"});
 }
 
-TEST_CASE("names that no column can have, and those beyond the limit, are in the rest") {
+TEST_CASE("names that no column can have, and those beyond the limit, have none") {
   Schema schema;
-  learn(schema, R"({"":1,"a\u0000b":2,"_etag":"x","ok":3})");
+  schema.learn(R"({"":1,"a\u0000b":2,"_etag":"x","ok":3})");
   CHECK(names(schema) == std::vector<std::string>{"ok BIGINT"});
-  std::string many = "{";
-  for (std::size_t n = 0; n < Schema::columns_max + 10; ++n) many += "\"p" + std::to_string(n) + "\":1,";
-  many.back() = '}';
-  learn(schema, many);
-  CHECK(schema.columns().size() == Schema::columns_max);
+  schema.learn(members(0, Schema::nodes_max + 10));
+  CHECK(schema.columns().size() == Schema::nodes_max);
   CHECK_FALSE(schema.find("p1005"));
 }
 
-TEST_CASE("only included properties have columns, and there is no rest") {
+TEST_CASE("only included properties have columns") {
   Schema schema({"b"});
-  learn(schema, R"({"a":1,"b":2})");
+  schema.learn(R"({"a":1,"b":2})");
   CHECK(names(schema) == std::vector<std::string>{"b BIGINT"});
-  CHECK(row_of(schema, R"({"a":1,"b":2,"c":3})") == "null|i2");
-}
-
-TEST_CASE("values of other types are null, and counted") {
-  Schema schema({}, {{"n", ColumnType::integer, 5}, {"t", ColumnType::text, 0}, {"j", ColumnType::json, 0}});
-  CHECK(row_of(schema, R"({"n":"x","t":1,"j":true})") == "null|null|null|null");
-  CHECK(row_of(schema, R"({"n":1.5,"t":null})") == "null|null|null|null");
-  CHECK(schema.columns()[0].dropped == 7);
-  CHECK(schema.columns()[1].dropped == 1);
-  CHECK(schema.columns()[2].dropped == 1);
-}
-
-TEST_CASE("strings are decoded") {
-  Schema schema;
-  learn(schema, R"({"t":"x"})");
-  CHECK(row_of(schema, R"({"t":"\u00e9\n\ud83d\ude00"})") == "null|'\u00e9\n\U0001F600'");
-}
-
-TEST_CASE("numbers beyond a double are the nearest one") {
-  Schema schema({}, {{"n", ColumnType::number, 0}});
-  TextSink sink;
-  for (const auto& [json, expected] :
-       std::vector<std::pair<std::string_view, double>>{{R"({"n":1e400})", std::numeric_limits<double>::max()},
-                                                        {R"({"n":-1e400})", -std::numeric_limits<double>::max()},
-                                                        {R"({"n":1e-400})", 0},
-                                                        {R"({"n":12345678901234567890})", 12345678901234567890.0},
-                                                        {R"({"n":3})", 3}}) {
-    RowWriter(schema).write({"id", "1-a", 7, *query::split_object(json)}, sink);
-    CHECK(sink.last_number == expected);
-  }
-  CHECK(sink.rows.front().starts_with("'id'|'1-a'|i7|null|n"));
-}
-
-TEST_CASE("values that are very large are null, and counted") {
-  Schema schema;
-  const std::string large(RowWriter::value_bytes_max, 'x');
-  learn(schema, R"({"t":"x"})");
-  CHECK(row_of(schema, "{\"t\":\"" + large + "\"}") == "null|null");
-  CHECK(schema.columns()[0].dropped == 1);
-  CHECK(row_of(schema, "{\"other\":\"" + large + "\"}") == "null|null");
+  CHECK_FALSE(schema.keeps_rest());
 }
 
 TEST_CASE("a schema continues from its stored columns") {
-  Schema schema({}, {{"n", ColumnType::integer, 2}});
-  learn(schema, R"({"n":1,"m":2})");
-  CHECK(schema.take_changes() == std::vector<SchemaChange>{{SchemaChange::Kind::add, 1}});
+  Schema schema({}, {{"n", ValueType::of(ValueKind::integer), 2, 5}});
+  schema.learn(R"({"n":1,"m":2})");
   CHECK(schema.columns()[0].dropped == 2);
+  CHECK(schema.columns()[0].nodes == 5);
+  CHECK(schema.columns().size() == 2);
+}
+
+TEST_CASE("types are stored and read again") {
+  Schema schema;
+  schema.learn(R"({"a":{"w":1,"é\"":[{"x":true}],"n":{}},"b":[],"c":[[1.5]],"d":["x",1],"e":"t"})");
+  for (const Column& column : schema.columns()) {
+    CHECK(analytics::type_of_stored(stored_form(column.type)) == column.type);
+  }
+  CHECK(stored_form(schema.columns()[0].type) == R"({"w":"BIGINT","é\"":[{"x":"BOOLEAN"}],"n":{}})");
+  CHECK(stored_form(schema.columns()[1].type) == "[null]");
+  CHECK_FALSE(analytics::type_of_stored("\"FLOAT\""));
+  CHECK_FALSE(analytics::type_of_stored("[]"));
+  CHECK_FALSE(analytics::type_of_stored("BIGINT"));
+  CHECK_FALSE(analytics::type_of_stored("{\"a\":1}"));
+}
+
+TEST_CASE("a type that has grown has an expression that converts its values") {
+  const auto converted = [](const std::string& before, const std::string& after) {
+    Schema schema;
+    schema.learn("{\"v\":" + before + "}");
+    const auto from = schema.columns().front().type;
+    schema.learn("{\"v\":" + after + "}");
+    return conversion(from, schema.columns().front().type, "\"v\"");
+  };
+  CHECK(converted("1", "2") == R"("v")");
+  CHECK(converted("1", "2.5") == R"("v"::DOUBLE)");
+  CHECK(converted("[]", "[2]") == R"(list_transform("v", lambda element0: null::BIGINT))");
+  CHECK(converted("[1]", R"(["x"])") ==
+        R"(list_transform("v", lambda element0: case when element0 is null then null else to_json(element0) end))");
+  CHECK(
+      converted(R"({"a'":1})", R"({"a'":1.5,"b":[1]})") ==
+      R"(case when "v" is null then null else struct_pack("a'" := struct_extract("v", 'a''')::DOUBLE, "b" := null::BIGINT[]) end)");
+  CHECK(converted("{}", R"({"b":1})") ==
+        R"(case when "v" is null then null else struct_pack("b" := null::BIGINT) end)");
 }
