@@ -37,7 +37,7 @@ Expected<std::string> read_path(const json::value& value) {
 
 Expected<Definition> Definition::parse(const json::object& object) {
   Definition definition;
-  std::string_view mode = "well_defined";
+  std::string_view mode = well_defined;
   for (const auto& [name, value] : object) {
     if (name == "mode") {
       mode = value.is_string() ? std::string_view(value.get_string()) : std::string_view();
@@ -58,12 +58,12 @@ Expected<Definition> Definition::parse(const json::object& object) {
                   syntax_word);
     }
   }
-  if (mode != "well_defined") {
-    return fail(ErrorCode::bad_request, "`mode` must be `well_defined`.", syntax_word);
+  if (mode != well_defined && mode != full_fidelity) {
+    return fail(ErrorCode::bad_request, "`mode` must be `well_defined` or `full_fidelity`.", syntax_word);
   }
   definition.id = crypto::hex_identity(crypto::random_bytes(id_bytes));
   definition.json = object;
-  definition.json["mode"] = "well_defined";
+  definition.json["mode"] = mode;
   return definition;
 }
 

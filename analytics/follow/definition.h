@@ -11,7 +11,7 @@
 #include "storage/catalog.h"
 
 /// Format (facts of analytical stores):
-///   area of the database   "analytics"           → {"id":…,"definition":{"mode":"well_defined","include":[…]}}
+///   area of the database   "analytics"           → {"id":…,"definition":{"mode":"well_defined"|"full_fidelity","include":[…]}}
 ///   area "analytics"       tag of the database   → (empty)          it may have an analytical store
 namespace octavo::analytics {
 

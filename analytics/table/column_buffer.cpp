@@ -6,7 +6,9 @@
 
 namespace octavo::analytics {
 
-ColumnBuffer::ColumnBuffer(const ValueType& type) : kind_(type.is_stored_as_text() ? ValueKind::text : type.kind) {
+ColumnBuffer::ColumnBuffer(const ValueType& type) : kind_(type.is_stored_as_text()             ? ValueKind::text
+            : type.kind == ValueKind::variants ? ValueKind::object
+                                               : type.kind) {
   if (kind_ == ValueKind::text) return;
   for (const ValueType& child : type.children) children_.emplace_back(child);
   if (kind_ != ValueKind::object) return;

@@ -45,10 +45,10 @@ constexpr const char* select_columns = "select name, type, dropped, nodes from o
 
 }  // namespace
 
-Expected<DocumentTable> DocumentTable::open(std::shared_ptr<duckdb::Instance> instance, std::vector<std::string> include,
+Expected<DocumentTable> DocumentTable::open(std::shared_ptr<duckdb::Instance> instance, SchemaRules rules,
                                             std::uint64_t beyond) {
   OCTAVO_TRY(auto connection, Connection::open(std::move(instance)));
-  DocumentTable table(std::move(connection), std::move(include));
+  DocumentTable table(std::move(connection), std::move(rules));
   OCTAVO_TRY(const bool loaded, table.load(beyond));
   if (!loaded) OCTAVO_TRY_VOID(table.create());
   return table;
@@ -74,13 +74,13 @@ Expected<bool> DocumentTable::load(std::uint64_t beyond) {
     if (!column) return false;
     columns.push_back(*std::move(column));
   }
-  schema_ = Schema(schema_.include(), std::move(columns));
+  schema_ = Schema(schema_.rules(), std::move(columns));
   return true;
 }
 
 Expected<void> DocumentTable::create() {
   state_ = {};
-  schema_ = Schema(schema_.include());
+  schema_ = Schema(schema_.rules());
   OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
   OCTAVO_TRY_VOID(connection_.run("create schema if not exists octavo"));
   OCTAVO_TRY_VOID(connection_.run(fmt::format("create or replace table documents ({})", fixed_columns)));

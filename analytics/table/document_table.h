@@ -44,9 +44,9 @@ struct TableState {
 /// change is missing or there twice. One thread at a time.
 class DocumentTable {
  public:
-  /// Opens or creates the table. `include` decides which properties may have columns. `beyond`: the sequence of the
+  /// Opens or creates the table. `rules` decide which columns it has. `beyond`: the sequence of the
   /// database; a table that is further belongs to another past, and is made again. Errors: those of error_of().
-  static Expected<DocumentTable> open(std::shared_ptr<duckdb::Instance> instance, std::vector<std::string> include,
+  static Expected<DocumentTable> open(std::shared_ptr<duckdb::Instance> instance, SchemaRules rules,
                                       std::uint64_t beyond);
 
   const TableState& state() const { return state_; }
@@ -60,8 +60,8 @@ class DocumentTable {
   Expected<std::vector<std::string>> ids_after(std::string_view after, std::size_t count_max);
 
  private:
-  DocumentTable(duckdb::Connection connection, std::vector<std::string> include)
-      : connection_(std::move(connection)), schema_(std::move(include)) {}
+  DocumentTable(duckdb::Connection connection, SchemaRules rules)
+      : connection_(std::move(connection)), schema_(std::move(rules)) {}
 
   Expected<bool> load(std::uint64_t beyond);
   Expected<void> create();

@@ -84,6 +84,7 @@ void RowWriter::write_scalar(std::string_view raw, const ValueType& type, Column
 void RowWriter::write_value(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer) {
   ++row_cells_;
   const char first = cursor.front();
+  if (type.kind == ValueKind::variants && first != 'n') return write_variant(cursor, type, buffer);
   if (first == '{' && buffer.kind() == ValueKind::object) return write_object(cursor, type, buffer);
   if (first == '[' && buffer.kind() == ValueKind::list) return write_list(cursor, type, buffer);
   const std::string_view raw = cursor.skip();
@@ -106,11 +107,26 @@ void RowWriter::write_object(query::JsonCursor& cursor, const ValueType& type, C
     if (child.size() == buffer.size()) child.truncate(buffer.size() - 1);
     write_value(cursor, type.children[*member], child);
   }
-  for (std::size_t member = 0; member < type.children.size(); ++member) {
-    ColumnBuffer& child = buffer.child(member);
-    if (child.size() == buffer.size()) continue;
-    add_null(child);
+  complete(buffer);
+}
+
+// The members that have no value get NULL.
+void RowWriter::complete(ColumnBuffer& object) {
+  for (std::size_t member = 0; member < object.children().size(); ++member) {
+    ColumnBuffer& child = object.child(member);
+    if (child.size() < object.size()) add_null(child);
   }
+}
+
+void RowWriter::write_variant(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer) {
+  const auto variant = type.find(variant_name(kind_of_next(cursor)), 0);
+  if (!variant) {
+    cursor.skip();
+    return drop(buffer);
+  }
+  buffer.object();
+  write_value(cursor, type.children[*variant], buffer.child(*variant));
+  complete(buffer);
 }
 
 void RowWriter::write_list(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer) {

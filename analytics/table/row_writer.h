@@ -46,9 +46,11 @@ class RowWriter {
   void write_column(query::JsonCursor& cursor, std::size_t column, ColumnBuffer& buffer);
   void write_value(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer);
   void write_scalar(std::string_view raw, const ValueType& type, ColumnBuffer& buffer);
+  void write_variant(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer);
   void write_object(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer);
   void write_list(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer);
   void add_null(ColumnBuffer& buffer);
+  void complete(ColumnBuffer& object);
   void drop(ColumnBuffer& buffer);
 
   Schema& schema_;

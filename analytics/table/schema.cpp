@@ -8,8 +8,8 @@
 
 namespace octavo::analytics {
 
-Schema::Schema(std::vector<std::string> include, std::vector<Column> columns)
-    : include_(std::move(include)), columns_(std::move(columns)) {
+Schema::Schema(SchemaRules rules, std::vector<Column> columns)
+    : rules_(std::move(rules)), columns_(std::move(columns)) {
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     by_folded_name_.emplace(lower_case(columns_[column].name), column);
     nodes_ += columns_[column].nodes;
@@ -18,7 +18,7 @@ Schema::Schema(std::vector<std::string> include, std::vector<Column> columns)
 
 bool Schema::may_have_column(std::string_view name) const {
   if (!TypeInference::is_possible_name(name) || name.front() == '_') return false;
-  return include_.empty() || std::ranges::find(include_, name) != include_.end();
+  return rules_.include.empty() || std::ranges::find(rules_.include, name) != rules_.include.end();
 }
 
 std::optional<std::size_t> Schema::add(std::string_view name) {
@@ -46,7 +46,7 @@ void Schema::learn(std::string_view document) {
     }
     expected = *column + 1;
     const std::size_t left = nodes_max - std::min(nodes_, nodes_max);
-    TypeInference inference(left);
+    TypeInference inference(left, rules_.mode);
     inference.learn(cursor, columns_[*column].type);
     columns_[*column].nodes += left - inference.nodes_left();
     nodes_ += left - inference.nodes_left();

@@ -23,36 +23,42 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
+/// What decides which columns documents have.
+struct SchemaRules {
+  std::vector<std::string> include;  ///< names of properties; empty: all
+  InferenceMode mode = InferenceMode::well_defined;
+};
+
 /// The columns that the documents' properties of the top level have, in the order in which they came. Their types grow as
 /// TypeInference says.
 ///
 /// A property has no column if the columns and what is in them have `nodes_max` types, those that became JSON included, so
 /// that documents cannot change the table without end; if its name differs from a column's only in the case of letters, or
-/// begins with an underscore, or is no possible name; or if `include` is given and does not have it.
+/// begins with an underscore, or is no possible name; or if the rules have an `include` without it.
 ///
 /// A value: the table's file has the columns, and a schema is made from them.
 class Schema {
  public:
   static constexpr std::size_t nodes_max = 1'000;
 
-  /// `include`: names of properties, empty: all. `columns`: those that there are already.
-  explicit Schema(std::vector<std::string> include = {}, std::vector<Column> columns = {});
+  /// `columns`: those that there are already.
+  explicit Schema(SchemaRules rules = {}, std::vector<Column> columns = {});
 
   const std::vector<Column>& columns() const { return columns_; }
-  const std::vector<std::string>& include() const { return include_; }
+  const SchemaRules& rules() const { return rules_; }
   /// Takes notice of the properties of a document, an object as normalize_document() leaves it.
   void learn(std::string_view document);
   /// The column of a property, which is looked for at `expected` first; nullopt: it has none.
   std::optional<std::size_t> find(std::string_view name, std::size_t expected = 0) const;
   /// Properties without a column are kept together.
-  bool keeps_rest() const { return include_.empty(); }
+  bool keeps_rest() const { return rules_.include.empty(); }
   void count_dropped(std::size_t column, std::uint64_t count = 1) { columns_[column].dropped += count; }
 
  private:
   bool may_have_column(std::string_view name) const;
   std::optional<std::size_t> add(std::string_view name);
 
-  std::vector<std::string> include_;
+  SchemaRules rules_;
   std::vector<Column> columns_;
   std::unordered_map<std::string, std::size_t> by_folded_name_;  ///< in small letters
   std::size_t nodes_ = 0;

@@ -19,7 +19,27 @@ bool TypeInference::is_possible_name(std::string_view name) {
 }
 
 // `depth`: of the arrays and objects around the value.
-void TypeInference::learn(query::JsonCursor& cursor, ValueType& type, std::size_t depth, bool is_element) {
+void TypeInference::learn_place(query::JsonCursor& cursor, ValueType& type, std::size_t depth, bool is_element) {
+  if (mode_ == InferenceMode::well_defined) return learn_value(cursor, type, depth, is_element);
+  if (cursor.front() == 'n' || type.kind == ValueKind::json) {
+    cursor.skip();
+    return;
+  }
+  const std::string_view name = variant_name(kind_of_next(cursor));
+  auto variant = type.find(name, 0);
+  if (!variant && nodes_left_ > 0) {
+    --nodes_left_;
+    type.kind = ValueKind::variants;
+    type.names.emplace_back(name);
+    type.children.emplace_back();
+    variant = type.children.size() - 1;
+  }
+  if (variant) return learn_value(cursor, type.children[*variant], depth, false);
+  type = ValueType::of(ValueKind::json);
+  cursor.skip();
+}
+
+void TypeInference::learn_value(query::JsonCursor& cursor, ValueType& type, std::size_t depth, bool is_element) {
   const char first = cursor.front();
   const bool is_container = first == '{' || first == '[';
   const ValueKind wanted = first == '{' ? ValueKind::object : ValueKind::list;
@@ -64,7 +84,7 @@ void TypeInference::learn_object(query::JsonCursor& cursor, ValueType& type, std
     if (!member && add_member(type, name)) member = type.children.size() - 1;
     if (member) {
       expected = *member + 1;
-      learn(cursor, type.children[*member], depth + 1, false);
+      learn_place(cursor, type.children[*member], depth + 1, false);
     } else {
       type = ValueType::of(ValueKind::json);
       cursor.skip();
@@ -84,7 +104,7 @@ bool TypeInference::add_member(ValueType& object, std::string_view name) {
 
 void TypeInference::learn_list(query::JsonCursor& cursor, ValueType& type, std::size_t depth) {
   for (bool more = cursor.enter(); more; more = cursor.next()) {
-    learn(cursor, type.children.front(), depth + 1, true);
+    learn_place(cursor, type.children.front(), depth + 1, true);
   }
 }
 

@@ -24,9 +24,19 @@ constexpr std::array<std::pair<ValueKind, std::string_view>, 5> scalar_names{{
     {ValueKind::json, "JSON"},
 }};
 
-std::string_view scalar_name(ValueKind kind) {
-  const auto found = std::ranges::find(scalar_names, kind, &std::pair<ValueKind, std::string_view>::first);
-  OCTAVO_ASSERT(found != scalar_names.end());
+constexpr std::array<std::pair<ValueKind, std::string_view>, 6> variant_names{{
+    {ValueKind::boolean, "bool"},
+    {ValueKind::integer, "int64"},
+    {ValueKind::number, "float64"},
+    {ValueKind::text, "string"},
+    {ValueKind::object, "object"},
+    {ValueKind::list, "array"},
+}};
+
+template <std::size_t size>
+std::string_view name_in(const std::array<std::pair<ValueKind, std::string_view>, size>& names, ValueKind kind) {
+  const auto found = std::ranges::find(names, kind, &std::pair<ValueKind, std::string_view>::first);
+  OCTAVO_ASSERT(found != names.end());
   return found->second;
 }
 
@@ -36,19 +46,26 @@ bool is_integer(std::string_view raw) {
   return read.ec == std::errc() && read.ptr == raw.data() + raw.size();
 }
 
+json::value to_json(const ValueType& type);
+
+json::object members_to_json(const ValueType& type) {
+  json::object members;
+  for (std::size_t n = 0; n < type.names.size(); ++n) members[type.names[n]] = to_json(type.children[n]);
+  return members;
+}
+
 json::value to_json(const ValueType& type) {
   switch (type.kind) {
     case ValueKind::none:
       return nullptr;
-    case ValueKind::object: {
-      json::object members;
-      for (std::size_t n = 0; n < type.names.size(); ++n) members[type.names[n]] = to_json(type.children[n]);
-      return members;
-    }
+    case ValueKind::object:
+      return members_to_json(type);
+    case ValueKind::variants:
+      return json::object{{"", members_to_json(type)}};
     case ValueKind::list:
       return json::array{to_json(type.element())};
     default:
-      return json::value(scalar_name(type.kind));
+      return json::value(name_in(scalar_names, type.kind));
   }
 }
 
@@ -73,6 +90,13 @@ std::optional<ValueType> from_json(const json::value& stored) {
     return type;
   }
   if (!stored.is_object()) return std::nullopt;
+  // No member has an empty name.
+  if (const auto* const variants = stored.get_object().if_contains("")) {
+    auto read = from_json(*variants);
+    if (!read || read->kind != ValueKind::object || read->children.empty()) return std::nullopt;
+    read->kind = ValueKind::variants;
+    return read;
+  }
   type.kind = ValueKind::object;
   for (const auto& member : stored.get_object()) {
     type.names.emplace_back(member.key());
@@ -86,6 +110,10 @@ std::optional<ValueType> from_json(const json::value& stored) {
 bool ValueType::is_stored_as_text() const {
   return kind == ValueKind::none || kind == ValueKind::text || kind == ValueKind::json ||
          (kind == ValueKind::object && children.empty());
+}
+
+bool ValueType::has_variants() const {
+  return kind == ValueKind::variants || std::ranges::any_of(children, &ValueType::has_variants);
 }
 
 std::optional<std::size_t> ValueType::find(std::string_view name, std::size_t expected) const {
@@ -113,6 +141,17 @@ ValueKind kind_of_json(std::string_view raw) {
     default:
       return is_integer(raw) ? ValueKind::integer : ValueKind::number;
   }
+}
+
+ValueKind kind_of_next(query::JsonCursor cursor) {
+  const char first = cursor.front();
+  if (first == '{') return ValueKind::object;
+  if (first == '[') return ValueKind::list;
+  return kind_of_json(cursor.skip());
+}
+
+std::string_view variant_name(ValueKind kind) {
+  return name_in(variant_names, kind);
 }
 
 std::string stored_form(const ValueType& type) {

@@ -125,8 +125,11 @@ Expected<std::string> answer(DocumentTable& table, const Frame& frame) {
 // Serves what follows one database, until the server closes the channel.
 Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) {
   OCTAVO_TRY(const auto request, read_object(first));
+  SchemaRules rules;
+  if (query::text_member(request, "mode") == full_fidelity) rules.mode = InferenceMode::full_fidelity;
+  rules.include = texts_member(request, "include");
   OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), true));
-  OCTAVO_TRY(auto table, DocumentTable::open(lease.instance(), texts_member(request, "include"), number_member(request, "beyond")));
+  OCTAVO_TRY(auto table, DocumentTable::open(lease.instance(), std::move(rules), number_member(request, "beyond")));
   OCTAVO_TRY_VOID(channel.send(FrameKind::reply, state_payload(table.state())));
   while (true) {
     const auto frame = channel.receive(Channel::request_bytes_max);

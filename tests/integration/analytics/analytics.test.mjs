@@ -349,7 +349,7 @@ describe('answers', needsLibrary, () => {
     expectError(await server.post('/_analytics/sql', { db: 'missing', sql: 'select 1' }), 404, 'not_found');
     expectError(await askRaw(server, empty, 'select 1'), 404, 'not_found', /no analytical store/);
     for (const [body, reason] of [
-      [{ mode: 'full_fidelity' }, /`mode`/], [{ include: [] }, /`include`/], [{ include: ['city'] }, /`include`/],
+      [{ mode: 'best' }, /`mode` must be `well_defined` or `full_fidelity`/], [{ include: [] }, /`include`/], [{ include: ['city'] }, /`include`/],
       [{ include: ['/a/b'] }, /`include`/], [{ include: ['/_id'] }, /`include`/], [{ ttl: 1 }, /Unknown member `ttl`/],
     ]) expectError(await server.put(`/${empty}/_analytics`, body), 400, 'analytics_syntax', reason);
     expectError(await server.put('/_users/_analytics', {}), 400, 'analytics_syntax');

@@ -12,7 +12,9 @@ test(`random edits and kills of both processes, seed ${seed}`, needsLibrary, asy
   const server = await startAnalytics(t, { args: ['--durability=relaxed'].slice(random(2)) .map(() => '--storage-durability=relaxed') });
   let db = 'crashed';
   expectStatus(await server.put(`/${db}?q=2`), 201);
-  await define(server, db);
+  const definition = { mode: random(2) ? 'well_defined' : 'full_fidelity' };
+  t.diagnostic(definition.mode);
+  await define(server, db, definition);
   const scalars = [() => random(1000), () => random(1000) / 8, () => `t${random(9)}`, () => random(2) === 0, () => null];
   const some = (of) => of[random(of.length)]();
   const list = (element) => Array.from({ length: random(4) }, element);
@@ -44,7 +46,7 @@ test(`random edits and kills of both processes, seed ${seed}`, needsLibrary, asy
     if (random(8) === 0) {
       expectStatus(await server.delete(`/${db}`), 200);
       expectStatus(await server.put(`/${db}?q=2`), 201);
-      await define(server, db);
+      await define(server, db, definition);
     }
   };
 

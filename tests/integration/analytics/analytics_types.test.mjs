@@ -86,6 +86,45 @@ describe('types that grow', needsLibrary, () => {
   });
 });
 
+describe('full fidelity', needsLibrary, () => {
+  test('a column has a member for each type that came, and nothing is NULL for its type', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await define(server, db, { mode: 'full_fidelity' });
+    const status = await grow(server, db, [
+      { price: 1, tags: [], size: {} }, { price: 2.5, tags: ['a', 1] }, { price: 'three', tags: 'b', size: { w: 1 } },
+      { price: { amount: 4 }, tags: [{ x: [true] }, null], size: { w: 'x', h: null } }, { price: [5], tags: null, size: 7 }, { price: false, size: { W: 1 } }, { price: 1e300, size: { w: 2 } },
+    ]);
+    assert.deepEqual(types(status), {
+      price: 'STRUCT("int64" BIGINT, "float64" DOUBLE, "string" VARCHAR, "object" STRUCT("amount" STRUCT("int64" BIGINT)), "array" STRUCT("int64" BIGINT)[], "bool" BOOLEAN)',
+      tags: 'STRUCT("array" STRUCT("string" VARCHAR, "int64" BIGINT, "object" STRUCT("x" STRUCT("array" STRUCT("bool" BOOLEAN)[])))[], "string" VARCHAR)',
+      size: 'STRUCT("object" JSON, "int64" BIGINT)',
+    });
+    assert.deepEqual(dropped(status), { price: 0, tags: 0, size: 0 });
+    assert.deepEqual(await ask(server, db, 'select sum(price.int64) i, max(price.float64) f, max(price.string) s, max(price."object".amount.int64) a from documents'),
+      [{ i: 1, f: 1e300, s: 'three', a: 4 }]);
+    assert.deepEqual(await ask(server, db, `select distinct size."object"->>'w' w from documents order by all`), [{ w: '1' }, { w: '2' }, { w: 'x' }, { w: null }]);
+  });
+
+  test('a new member each time, until the limit', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await define(server, db, { mode: 'full_fidelity' });
+    const values = [1, 0.5, 'x', true, [1, 'x'], { y: 1 }];
+    for (let round = 0; round < 4; ++round) {
+      const docs = Array.from({ length: 100 }, (_, n) => ({
+        _id: `r${round}n${n}`, [`x${(round * 100 + n) % 150}`]: values[n % 6], same: { [`m${(round * 7 + n) % 300}`]: values[(n + round) % 6] }, list: [values[(n + round) % 6], { [`e${n % 70}`]: values[n % 6] }],
+      }));
+      expectStatus(await server.post(`/${db}/_bulk_docs`, { docs }), 201);
+      await current(server, db);
+    }
+    await assertSameRows(server, db);
+    const status = await current(server, db);
+    assert.deepEqual(Object.values(dropped(status)).filter((count) => count > 0), []);
+    assert.match(types(status).same, /^STRUCT\("object" JSON\)$/);
+  });
+});
+
 describe('nested values in answers', needsLibrary, () => {
   test('they are JSON in JSON, NDJSON and CSV, and columns in Parquet', async (t) => {
     const { server, db } = await store(t);

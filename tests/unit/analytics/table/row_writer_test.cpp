@@ -81,7 +81,7 @@ TEST_CASE("a row begins with the id, the revision, the time and the rest") {
 }
 
 TEST_CASE("with included properties there is no rest") {
-  Schema schema({"b"});
+  Schema schema({.include = {"b"}});
   schema.learn(R"({"a":1,"b":2})");
   CHECK(row_of(schema, R"({"a":1,"b":2,"c":3})") == "null|i2");
 }
@@ -129,6 +129,21 @@ TEST_CASE("elements of several types are texts of JSON") {
   Schema schema;
   schema.learn(R"({"l":[1,"x"]})");
   CHECK(row_of(schema, R"({"l":[1,"x",{"a":1},null]})") == R"(null|['1','"x"','{"a":1}',null])");
+}
+
+TEST_CASE("in full fidelity a value is a member of its place, and no value is null for its type") {
+  Schema schema({.include = {}, .mode = analytics::InferenceMode::full_fidelity});
+  for (const std::string_view json : {R"({"v":1})", R"({"v":"x"})", R"({"v":[true,{"a":2}]})"}) schema.learn(json);
+  RowWriter writer(schema);
+  writer.write({"id", "1-a", 0, R"({"v":1})"});
+  CHECK(last_row(writer) == "null|(i1|null|null)");
+  writer.write({"id", "1-a", 0, R"({"v":"x"})"});
+  CHECK(last_row(writer) == "null|(null|'x'|null)");
+  writer.write({"id", "1-a", 0, R"({"v":[true,{"a":2},null,{}]})"});
+  CHECK(last_row(writer) == "null|(null|null|[(true|null),(null|((i2))),null,(null|(null))])");
+  writer.write({"id", "1-a", 0, R"({"v":null})"});
+  CHECK(last_row(writer) == "null|null");
+  CHECK(schema.columns()[0].dropped == 0);
 }
 
 TEST_CASE("strings are decoded") {

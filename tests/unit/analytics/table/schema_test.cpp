@@ -31,6 +31,13 @@ std::string type_after(const std::vector<std::string>& values) {
   return schema.columns().empty() ? "" : sql_name(schema.columns().front().type);
 }
 
+/// The same in mode full_fidelity.
+std::string variants_after(const std::vector<std::string>& values) {
+  Schema schema({.include = {}, .mode = analytics::InferenceMode::full_fidelity});
+  for (const std::string& value : values) schema.learn("{\"v\":" + value + "}");
+  return schema.columns().empty() ? "" : sql_name(schema.columns().front().type);
+}
+
 std::string nested(std::size_t levels, const std::string& open, const std::string& value, const std::string& close) {
   std::string text;
   for (std::size_t n = 0; n < levels; ++n) text += open;
@@ -82,6 +89,18 @@ TEST_CASE("lists have the type of their elements, or JSON when they have several
   CHECK(type_after({R"([{"a":1},{"b":"x"}])"}) == R"(STRUCT("a" BIGINT, "b" VARCHAR)[])");
   CHECK(type_after({R"([[1],["x"]])"}) == "JSON[][]");
   CHECK(type_after({"[1]", R"({"a":1})", "2"}) == "BIGINT[]");
+}
+
+TEST_CASE("in full fidelity a place has a member for each type that came") {
+  CHECK(variants_after({"null"}).empty());
+  CHECK(variants_after({"1", "2.5", "null", "\"x\"", "1", "true"}) ==
+        R"(STRUCT("int64" BIGINT, "float64" DOUBLE, "string" VARCHAR, "bool" BOOLEAN))");
+  CHECK(variants_after({R"({"a":1})", R"({"a":"x"})", "[]", "7"}) ==
+        R"(STRUCT("object" STRUCT("a" STRUCT("int64" BIGINT, "string" VARCHAR)), "array" JSON[], "int64" BIGINT))");
+  CHECK(variants_after({R"([1,"x",null,[2]])"}) ==
+        R"(STRUCT("array" STRUCT("int64" BIGINT, "string" VARCHAR, "array" STRUCT("int64" BIGINT)[])[]))");
+  CHECK(variants_after({R"({"A":1})", R"({"a":1})", "2"}) == R"(STRUCT("object" JSON, "int64" BIGINT))");
+  CHECK(variants_after({"{}"}) == R"(STRUCT("object" JSON))");
 }
 
 TEST_CASE("arrays and objects that are too deep are JSON") {
@@ -143,7 +162,7 @@ TEST_CASE("names that no column can have, and those beyond the limit, have none"
 }
 
 TEST_CASE("only included properties have columns") {
-  Schema schema({"b"});
+  Schema schema({.include = {"b"}});
   schema.learn(R"({"a":1,"b":2})");
   CHECK(names(schema) == std::vector<std::string>{"b BIGINT"});
   CHECK_FALSE(schema.keeps_rest());
@@ -165,6 +184,13 @@ TEST_CASE("types are stored and read again") {
   }
   CHECK(stored_form(schema.columns()[0].type) == R"({"w":"BIGINT","é\"":[{"x":"BOOLEAN"}],"n":{}})");
   CHECK(stored_form(schema.columns()[1].type) == "[null]");
+  Schema variants({.include = {}, .mode = analytics::InferenceMode::full_fidelity});
+  variants.learn(R"({"a":{"w":[1,"x"]}})");
+  const auto type = variants.columns().front().type;
+  CHECK(analytics::type_of_stored(stored_form(type)) == type);
+  CHECK(stored_form(type) == R"({"":{"object":{"w":{"":{"array":[{"":{"int64":"BIGINT","string":"VARCHAR"}}]}}}}})");
+  CHECK_FALSE(analytics::type_of_stored("{\"\":[null]}"));
+  CHECK_FALSE(analytics::type_of_stored("{\"\":{}}"));
   CHECK_FALSE(analytics::type_of_stored("\"FLOAT\""));
   CHECK_FALSE(analytics::type_of_stored("[]"));
   CHECK_FALSE(analytics::type_of_stored("BIGINT"));
