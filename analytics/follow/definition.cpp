@@ -1,11 +1,13 @@
 #include "analytics/follow/definition.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "analytics/table/type_inference.h"
+#include "base/ascii_case.h"
 #include "base/digest.h"
 #include "query/follow/open_sources.h"
 #include "query/json/parsed_document.h"
@@ -22,15 +24,50 @@ constexpr std::string_view fact_name = "analytics";
 constexpr std::size_t id_bytes = 16;
 constexpr std::string_view databases_area = "analytics";
 
-Expected<std::string> read_path(const json::value& value) {
-  const std::string_view path = value.is_string() ? std::string_view(value.get_string()) : std::string_view();
+// nullopt: no path of a property of the top level.
+std::optional<std::string> property_of_path(std::string_view path) {
   const std::string_view name = path.empty() ? path : path.substr(1);
   if (!path.starts_with('/') || name.empty() || name.starts_with('_') || name.contains('/') ||
       name.size() > TypeInference::name_bytes_max) {
-    return fail(ErrorCode::bad_request,
-                "`include` must be a list of properties of the top level, such as [\"/orderId\", \"/city\"].", syntax_word);
+    return std::nullopt;
   }
   return std::string(name);
+}
+
+bool is_table_name(std::string_view name) {
+  const auto is_letter = [](char c) { return to_lower(c) >= 'a' && to_lower(c) <= 'z'; };
+  const auto is_allowed = [&](char c) { return is_letter(c) || c == '_' || (c >= '0' && c <= '9'); };
+  return !name.empty() && name.size() <= Definition::table_name_bytes_max && is_letter(name.front()) &&
+         std::ranges::all_of(name, is_allowed) && !equals_ignoring_case(name, "documents");
+}
+
+Expected<json::object> read_flatten(const json::value& value) {
+  const auto refused = [](std::string_view reason) {
+    return fail(ErrorCode::bad_request,
+                fmt::format("`flatten` must name properties of the top level and a table for each, such as "
+                            "{{\"/items\":\"items\"}}: {}.",
+                            reason),
+                syntax_word);
+  };
+  if (!value.is_object() || value.get_object().empty() || value.get_object().size() > Definition::flatten_max) {
+    return refused(fmt::format("it must be an object with 1 to {} members", Definition::flatten_max));
+  }
+  json::object flatten;
+  std::vector<std::string> tables;
+  for (const auto& [path, table] : value.get_object()) {
+    const auto property = property_of_path(path);
+    if (!property) return refused(fmt::format("`{}` is no such property", std::string_view(path).substr(0, 64)));
+    const std::string_view name = table.is_string() ? std::string_view(table.get_string()) : std::string_view();
+    if (!is_table_name(name)) {
+      return refused(fmt::format("the name of a table has letters, digits and `_`, begins with a letter, has at most {} "
+                                 "characters and is not `documents`",
+                                 Definition::table_name_bytes_max));
+    }
+    tables.push_back(lower_case(name));
+    if (std::ranges::count(tables, tables.back()) > 1) return refused("two tables have the same name");
+    flatten[*property] = table;
+  }
+  return flatten;
 }
 
 }  // namespace
@@ -48,12 +85,19 @@ Expected<Definition> Definition::parse(const json::object& object) {
                     syntax_word);
       }
       for (const auto& path : value.get_array()) {
-        OCTAVO_TRY(auto property, read_path(path));
-        definition.include.push_back(std::move(property));
+        auto property = path.is_string() ? property_of_path(path.get_string()) : std::nullopt;
+        if (!property) {
+          return fail(ErrorCode::bad_request,
+                      "`include` must be a list of properties of the top level, such as [\"/orderId\", \"/city\"].",
+                      syntax_word);
+        }
+        definition.include.push_back(*std::move(property));
       }
+    } else if (name == "flatten") {
+      OCTAVO_TRY(definition.flatten, read_flatten(value));
     } else {
       return fail(ErrorCode::bad_request,
-                  fmt::format("Unknown member `{}`; the known ones are mode and include.",
+                  fmt::format("Unknown member `{}`; the known ones are mode, include and flatten.",
                               std::string_view(name).substr(0, 64)),
                   syntax_word);
     }

@@ -11,17 +11,21 @@
 #include "storage/catalog.h"
 
 /// Format (facts of analytical stores):
-///   area of the database   "analytics"           → {"id":…,"definition":{"mode":"well_defined"|"full_fidelity","include":[…]}}
+///   area of the database   "analytics"           → {"id":…,"definition":{"mode":"well_defined"|"full_fidelity","include":[…],"flatten":{…}}}
 ///   area "analytics"       tag of the database   → (empty)          it may have an analytical store
 namespace octavo::analytics {
 
-/// What `PUT /{db}/_analytics` asks for: which columns the documents have.
+/// What `PUT /{db}/_analytics` asks for: which columns and tables the documents have.
 struct Definition {
   static constexpr std::size_t include_max = 1'000;
+  static constexpr std::size_t flatten_max = 8;
+  static constexpr std::size_t table_name_bytes_max = 63;
 
   std::string id;  ///< names the table's file: another definition gets another file
   /// Names of properties of the top level; empty: all.
   std::vector<std::string> include;
+  /// Names of properties of the top level, and of the tables for the elements of their arrays.
+  boost::json::object flatten;
   boost::json::object json;  ///< as it was given, with the mode
 
   /// With a new id. Errors: bad_request with the word analytics_syntax.

@@ -58,6 +58,7 @@ Expected<void> TableFeed::open_with_lock() {
   const json::object request{{"file", file.string()},
                              {"include", json::value_from(definition_.include)},
                              {"mode", definition_.json.at("mode")},
+                             {"flatten", definition_.flatten},
                              {"beyond", database_.watermark()}};
   OCTAVO_TRY(const std::string reply, ask(FrameKind::open_table, json::serialize(request)));
   complete_through_.store(0, std::memory_order_release);

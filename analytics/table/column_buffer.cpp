@@ -15,6 +15,12 @@ ColumnBuffer::ColumnBuffer(const ValueType& type) : kind_(type.is_stored_as_text
   for (const ColumnBuffer& child : children_) null_cells_ += child.null_cells_;
 }
 
+std::vector<ColumnBuffer> ColumnBuffer::of(std::initializer_list<ValueKind> kinds) {
+  std::vector<ColumnBuffer> buffers;
+  for (const ValueKind kind : kinds) buffers.emplace_back(ValueType::of(kind));
+  return buffers;
+}
+
 void ColumnBuffer::add_validity(bool is_valid) {
   if (size_ % 64 == 0) valid_.push_back(0);
   valid_.back() |= static_cast<std::uint64_t>(is_valid) << (size_ % 64);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,8 @@ namespace octavo::analytics {
 class ColumnBuffer {
  public:
   explicit ColumnBuffer(const ValueType& type);
+  /// Those of columns of scalars.
+  static std::vector<ColumnBuffer> of(std::initializer_list<ValueKind> kinds);
 
   /// boolean, integer, number, text, object or list: how the values are stored.
   ValueKind kind() const { return kind_; }

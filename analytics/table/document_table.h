@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analytics/duckdb/connection.h"
+#include "analytics/table/growing_table.h"
 #include "analytics/table/row_writer.h"
 #include "analytics/table/schema.h"
 #include "base/error.h"
@@ -32,13 +33,16 @@ struct TableState {
   bool built = false;  ///< it had all documents once
 };
 
-/// The documents of a database as the rows of a table of DuckDB, in a file of its own. Everything in it is derived: a file
+/// The documents of a database as the rows of a table of DuckDB, in a file of its own; the elements of
+/// flattened arrays are the rows of further ones. Everything in it is derived: a file
 /// that cannot be used is made again.
 ///
 /// Format (analytical store):
 ///   documents            _id varchar, _rev varchar, _ts bigint, _rest json, then the columns of octavo.columns
+///   <table>              _id varchar, _position bigint, _rest json, then columns    the elements of a flattened property
 ///   octavo.state         format bigint, checkpoint bigint, purge_count bigint, built boolean    one row
-///   octavo.columns       position bigint, name varchar, type varchar (`Types of columns`), dropped bigint, nodes bigint
+///   octavo.columns       table_name varchar, position bigint, name varchar, type varchar (`Types of columns`),
+///                        dropped bigint, nodes bigint
 ///
 /// The state changes in the transaction of the rows that it speaks of: after a crash the table continues from there, and no
 /// change is missing or there twice. One thread at a time.
@@ -46,7 +50,7 @@ class DocumentTable {
  public:
   /// Opens or creates the table. `rules` decide which columns it has. `beyond`: the sequence of the
   /// database; a table that is further belongs to another past, and is made again. Errors: those of error_of().
-  static Expected<DocumentTable> open(std::shared_ptr<duckdb::Instance> instance, SchemaRules rules,
+  static Expected<DocumentTable> open(std::shared_ptr<duckdb::Instance> instance, const SchemaRules& rules,
                                       std::uint64_t beyond);
 
   const TableState& state() const { return state_; }
@@ -60,27 +64,29 @@ class DocumentTable {
   Expected<std::vector<std::string>> ids_after(std::string_view after, std::size_t count_max);
 
  private:
-  DocumentTable(duckdb::Connection connection, SchemaRules rules)
-      : connection_(std::move(connection)), schema_(std::move(rules)) {}
+  DocumentTable(duckdb::Connection connection, const SchemaRules& rules);
 
   Expected<bool> load(std::uint64_t beyond);
   Expected<void> create();
-  Expected<void> change_columns(const Schema& schema);
   Expected<void> remove_rows(const std::vector<std::string_view>& ids);
-  Expected<void> append_rows(const std::vector<RowSource>& rows, Schema& schema);
-  Expected<void> store_columns(const Schema& schema);
+  void find_elements(const RowSource& document, std::vector<TableRows>& batch) const;
   Expected<void> store_state(const TableState& state);
 
   duckdb::Connection connection_;
-  Schema schema_;
+  std::vector<GrowingTable> tables_;  ///< `documents`, then those of elements in the order of the rules
   TableState state_;
 };
 
+struct TableContent {
+  std::string name;
+  std::uint64_t rows = 0;
+  std::vector<Column> columns;
+};
 /// What is shown of a table.
 struct TableStatus {
   TableState state;
-  std::uint64_t rows = 0;
-  std::vector<Column> columns;
+  TableContent documents;
+  std::vector<TableContent> elements;  ///< in the order of their names
 };
 /// Errors: not_found: the table was not made yet.
 Expected<TableStatus> read_table_status(duckdb::Connection& connection);

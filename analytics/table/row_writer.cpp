@@ -12,8 +12,6 @@ namespace octavo::analytics {
 
 namespace {
 
-constexpr std::size_t first_property = 4;
-
 double number_of(std::string_view raw) {
   double value = 0;
   const auto read = std::from_chars(raw.data(), raw.data() + raw.size(), value);
@@ -27,12 +25,12 @@ double number_of(std::string_view raw) {
 
 }  // namespace
 
-RowWriter::RowWriter(Schema& schema) : schema_(schema) {
-  const auto add = [this](ValueKind kind) { columns_.emplace_back(ValueType::of(kind)); };
-  add(ValueKind::text);
-  add(ValueKind::text);
-  add(ValueKind::integer);
-  add(ValueKind::json);
+RowWriter::RowWriter(Schema& schema, RowKind kind)
+    : schema_(schema),
+      columns_(kind == RowKind::document
+                   ? ColumnBuffer::of({ValueKind::text, ValueKind::text, ValueKind::integer, ValueKind::json})
+                   : ColumnBuffer::of({ValueKind::text, ValueKind::integer, ValueKind::json})),
+      first_property_(columns_.size()) {
   for (const Column& column : schema.columns()) columns_.emplace_back(column.type);
 }
 
@@ -158,7 +156,6 @@ void RowWriter::write_column(query::JsonCursor& cursor, std::size_t column, Colu
 }
 
 void RowWriter::write(const RowSource& source) {
-  row_cells_ = columns_.size();
   columns_[0].text(source.id);
   columns_[1].text(source.revision);
   if (source.modified_s > 0) {
@@ -166,35 +163,62 @@ void RowWriter::write(const RowSource& source) {
   } else {
     columns_[2].null();
   }
-  const std::size_t rows = columns_[0].size();
-  std::string rest;
   query::JsonCursor cursor(source.json);
+  write_object_columns(cursor);
+  end_row();
+}
+
+void RowWriter::write_element(std::string_view id, std::int64_t position, query::JsonCursor& cursor) {
+  columns_[0].text(id);
+  columns_[1].integer(position);
+  if (cursor.front() == '{') {
+    write_object_columns(cursor);
+  } else if (cursor.front() == 'n') {
+    cursor.skip();
+  } else {
+    std::size_t expected = 0;
+    write_property(Schema::element_property, cursor, expected);
+  }
+  end_row();
+}
+
+void RowWriter::write_object_columns(query::JsonCursor& cursor) {
   std::size_t expected = 0;
   for (bool more = cursor.enter(); more; more = cursor.next()) {
     const std::string_view name = cursor.name();
-    if (const auto column = schema_.find(name, expected)) {
-      expected = *column + 1;
-      ColumnBuffer& buffer = columns_[first_property + *column];
-      buffer.truncate(rows - 1);  // of two members of one name the last one counts
-      write_column(cursor, *column, buffer);
-    } else if (schema_.keeps_rest()) {
-      rest += rest.empty() ? '{' : ',';
-      append_json_string(rest, name);
-      rest += ':';
-      rest += cursor.skip();
-    } else {
-      cursor.skip();
-    }
+    write_property(name, cursor, expected);
   }
-  for (std::size_t column = first_property; column < columns_.size(); ++column) {
-    if (columns_[column].size() < rows) columns_[column].null();
+}
+
+void RowWriter::write_property(std::string_view name, query::JsonCursor& cursor, std::size_t& expected) {
+  if (const auto column = schema_.find(name, expected)) {
+    expected = *column + 1;
+    ColumnBuffer& buffer = columns_[first_property_ + *column];
+    buffer.truncate(rows() - 1);  // of two members of one name the last one counts
+    return write_column(cursor, *column, buffer);
   }
-  if (rest.empty() || rest.size() > value_bytes_max) {
-    columns_[3].null();
+  const bool is_elsewhere = cursor.front() == '[' && schema_.is_flattened(name);
+  const std::string_view raw = cursor.skip();
+  if (is_elsewhere || !schema_.keeps_rest()) return;
+  rest_ += rest_.empty() ? '{' : ',';
+  append_json_string(rest_, name);
+  rest_ += ':';
+  rest_ += raw;
+}
+
+void RowWriter::end_row() {
+  ColumnBuffer& rest = columns_[first_property_ - 1];
+  if (rest_.empty() || rest_.size() > value_bytes_max) {
+    rest.null();
   } else {
-    columns_[3].text(decoded_.emplace_back(std::move(rest) + '}'));
+    rest.text(decoded_.emplace_back(std::move(rest_) + '}'));
   }
-  cells_ += row_cells_;
+  rest_.clear();
+  for (std::size_t column = first_property_; column < columns_.size(); ++column) {
+    if (columns_[column].size() < rows()) columns_[column].null();
+  }
+  cells_ += columns_.size() + row_cells_;
+  row_cells_ = 0;
 }
 
 }  // namespace octavo::analytics

@@ -18,11 +18,14 @@ struct RowSource {
   std::string_view id;
   std::string_view revision;
   std::int64_t modified_s = 0;  ///< 0: unknown
-  std::string_view json;        ///< an object as normalize_document() leaves it
+  std::string_view json;        ///< an object as normalize_document() leaves it; for rows of elements an array
 };
 
+/// What a row stands for: a document, or an element of an array in one.
+enum class RowKind : std::uint8_t { document, element };
+
 /// Makes rows of documents, in columns: `_id`, `_rev`, `_ts`, `_rest` (the properties without a column, as an object; NULL:
-/// there are none) and the columns of the schema. Precondition: the schema has learnt the documents, and does not change
+/// there are none) and the columns of the schema. The rows of elements begin with `_id`, `_position`, `_rest`. Precondition: the schema has learnt the documents, and does not change
 /// meanwhile; the documents live until clear().
 ///
 /// A value that is not of its column's type, or of its member's or element's in it, becomes NULL, and is counted for the
@@ -34,8 +37,11 @@ class RowWriter {
   /// Of a row: each scalar, object and array, and each member that an object lacks, is a cell.
   static constexpr std::size_t row_cells_max = 1'000'000;
 
-  explicit RowWriter(Schema& schema);
+  explicit RowWriter(Schema& schema, RowKind kind = RowKind::document);
   void write(const RowSource& source);
+  /// Reads the element that comes: an object's properties, or the property `value`; of null nothing. `id`: of its
+  /// document.
+  void write_element(std::string_view id, std::int64_t position, query::JsonCursor& cursor);
   /// Of the rows since clear().
   const std::vector<ColumnBuffer>& columns() const { return columns_; }
   std::size_t rows() const { return columns_.front().size(); }
@@ -43,6 +49,9 @@ class RowWriter {
   void clear();
 
  private:
+  void write_object_columns(query::JsonCursor& cursor);
+  void write_property(std::string_view name, query::JsonCursor& cursor, std::size_t& expected);
+  void end_row();
   void write_column(query::JsonCursor& cursor, std::size_t column, ColumnBuffer& buffer);
   void write_value(query::JsonCursor& cursor, const ValueType& type, ColumnBuffer& buffer);
   void write_scalar(std::string_view raw, const ValueType& type, ColumnBuffer& buffer);
@@ -55,6 +64,8 @@ class RowWriter {
 
   Schema& schema_;
   std::vector<ColumnBuffer> columns_;
+  const std::size_t first_property_;  ///< of the columns; before it: `_rest`
+  std::string rest_;                  ///< of the row that is written
   std::deque<std::string> decoded_;  ///< texts that do not stand in a document as they are
   std::size_t cells_ = 0;
   std::size_t row_cells_ = 0;

@@ -17,7 +17,7 @@ Schema::Schema(SchemaRules rules, std::vector<Column> columns)
 }
 
 bool Schema::may_have_column(std::string_view name) const {
-  if (!TypeInference::is_possible_name(name) || name.front() == '_') return false;
+  if (!TypeInference::is_possible_name(name) || name.front() == '_' || is_flattened(name)) return false;
   return rules_.include.empty() || std::ranges::find(rules_.include, name) != rules_.include.end();
 }
 
@@ -31,26 +31,41 @@ std::optional<std::size_t> Schema::add(std::string_view name) {
 
 void Schema::learn(std::string_view document) {
   query::JsonCursor cursor(document);
+  learn_object(cursor);
+}
+
+void Schema::learn_element(query::JsonCursor& cursor) {
+  if (cursor.front() == '{') return learn_object(cursor);
+  std::size_t expected = 0;
+  learn_property(element_property, cursor, expected);
+}
+
+void Schema::learn_object(query::JsonCursor& cursor) {
   std::size_t expected = 0;
   for (bool more = cursor.enter(); more; more = cursor.next()) {
     const std::string_view name = cursor.name();
-    if (cursor.front() == 'n') {
-      cursor.skip();
-      continue;
-    }
-    auto column = find(name, expected);
-    if (!column) column = add(name);
-    if (!column) {
-      cursor.skip();
-      continue;
-    }
-    expected = *column + 1;
-    const std::size_t left = nodes_max - std::min(nodes_, nodes_max);
-    TypeInference inference(left, rules_.mode);
-    inference.learn(cursor, columns_[*column].type);
-    columns_[*column].nodes += left - inference.nodes_left();
-    nodes_ += left - inference.nodes_left();
+    learn_property(name, cursor, expected);
   }
+}
+
+void Schema::learn_property(std::string_view name, query::JsonCursor& cursor, std::size_t& expected) {
+  const bool is_null = cursor.front() == 'n';
+  auto column = is_null ? std::nullopt : find(name, expected);
+  if (!is_null && !column) column = add(name);
+  if (!column) {
+    cursor.skip();
+    return;
+  }
+  expected = *column + 1;
+  const std::size_t left = nodes_max - std::min(nodes_, nodes_max);
+  TypeInference inference(left, rules_.mode);
+  inference.learn(cursor, columns_[*column].type);
+  columns_[*column].nodes += left - inference.nodes_left();
+  nodes_ += left - inference.nodes_left();
+}
+
+bool Schema::is_flattened(std::string_view name) const {
+  return std::ranges::find(rules_.flatten, name, &Flattening::property) != rules_.flatten.end();
 }
 
 std::optional<std::size_t> Schema::find(std::string_view name, std::size_t expected) const {

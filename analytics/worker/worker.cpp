@@ -128,8 +128,13 @@ Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) 
   SchemaRules rules;
   if (query::text_member(request, "mode") == full_fidelity) rules.mode = InferenceMode::full_fidelity;
   rules.include = texts_member(request, "include");
+  if (const auto* const tables = request.if_contains("flatten"); tables != nullptr && tables->is_object()) {
+    for (const auto& [property, table] : tables->get_object()) {
+      rules.flatten.push_back({std::string(property), std::string(table.get_string())});
+    }
+  }
   OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), true));
-  OCTAVO_TRY(auto table, DocumentTable::open(lease.instance(), std::move(rules), number_member(request, "beyond")));
+  OCTAVO_TRY(auto table, DocumentTable::open(lease.instance(), rules, number_member(request, "beyond")));
   OCTAVO_TRY_VOID(channel.send(FrameKind::reply, state_payload(table.state())));
   while (true) {
     const auto frame = channel.receive(Channel::request_bytes_max);
@@ -179,19 +184,31 @@ Expected<void> export_into_folder(WorkerState& state, Channel& channel, const Fr
   return run_folder_export(connection, wanted, channel, export_time_of(request), state.temporary_bytes);
 }
 
+json::array shown_columns(const TableContent& table) {
+  json::array columns;
+  for (const Column& column : table.columns) {
+    columns.push_back(
+        json::object{{"name", column.name}, {"type", sql_name(column.type)}, {"values_dropped", column.dropped}});
+  }
+  return columns;
+}
+
 Expected<void> read_status(WorkerState& state, Channel& channel, const Frame& first) {
   OCTAVO_TRY(const auto request, read_object(first));
   OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), false));
   OCTAVO_TRY(auto connection, duckdb::Connection::open(lease.instance()));
   OCTAVO_TRY(const TableStatus status, read_table_status(connection));
-  json::array columns;
-  for (const Column& column : status.columns) {
-    columns.push_back(
-        json::object{{"name", column.name}, {"type", sql_name(column.type)}, {"values_dropped", column.dropped}});
+  json::object shown{{"checkpoint", status.state.checkpoint},
+                     {"rows", status.documents.rows},
+                     {"columns", shown_columns(status.documents)}};
+  if (!status.elements.empty()) {
+    json::object tables;
+    for (const TableContent& table : status.elements) {
+      tables[table.name] = json::object{{"rows", table.rows}, {"columns", shown_columns(table)}};
+    }
+    shown["tables"] = std::move(tables);
   }
-  return channel.send(FrameKind::reply, json::serialize(json::object{{"checkpoint", status.state.checkpoint},
-                                                                     {"rows", status.rows},
-                                                                     {"columns", std::move(columns)}}));
+  return channel.send(FrameKind::reply, json::serialize(shown));
 }
 
 void serve(WorkerState& state, Descriptor socket) {

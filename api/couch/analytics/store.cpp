@@ -63,6 +63,7 @@ Expected<json::object> shown(const Call& call, DatabaseAnalytics& store) {
   if (known) {
     object["rows"] = known->at("rows");
     object["columns"] = known->at("columns");
+    if (const auto* const tables = known->if_contains("tables")) object["tables"] = *tables;
   } else if (!view->failure && known.error().code != ErrorCode::not_found) {
     object["reason"] = known.error().reason;
   }

@@ -12,8 +12,8 @@ test(`random edits and kills of both processes, seed ${seed}`, needsLibrary, asy
   const server = await startAnalytics(t, { args: ['--durability=relaxed'].slice(random(2)) .map(() => '--storage-durability=relaxed') });
   let db = 'crashed';
   expectStatus(await server.put(`/${db}?q=2`), 201);
-  const definition = { mode: random(2) ? 'well_defined' : 'full_fidelity' };
-  t.diagnostic(definition.mode);
+  const definition = { mode: random(2) ? 'well_defined' : 'full_fidelity', ...(random(2) && { flatten: { '/p0': 'zeros', '/p1': 'ones' } }) };
+  t.diagnostic(JSON.stringify(definition));
   await define(server, db, definition);
   const scalars = [() => random(1000), () => random(1000) / 8, () => `t${random(9)}`, () => random(2) === 0, () => null];
   const some = (of) => of[random(of.length)]();

@@ -141,36 +141,61 @@ function normalised(value, type) {
   return type.scalar === 'JSON' ? withoutNulls(value) : value;
 }
 
-/// The rows that documents have, in the order of their ids, by the types of the columns; times of writes are left out.
-export function expectedRows(documents, columns, mode = 'well_defined') {
-  const valueOf = mode === 'full_fidelity' ? fidelityValue : columnValue;
+/// The columns of the properties of an object, and the rest.
+function propertyColumns(object, columns, mode) {
   const names = new Set(columns.map(({ name }) => name));
-  return [...documents].filter(({ _id }) => !_id.startsWith('_design/')).map((doc) => {
-    const row = { _id: doc._id, _rev: doc._rev };
-    for (const { name, type } of columns) row[name] = valueOf(doc[name], typeOf(type));
-    const rest = Object.entries(doc).filter(([name]) => !name.startsWith('_') && !names.has(name));
-    row._rest = rest.length > 0 ? Object.fromEntries(rest) : null;
-    return row;
-  }).sort((one, other) => Buffer.compare(Buffer.from(one._id), Buffer.from(other._id)));
+  const valueOf = mode === 'full_fidelity' ? fidelityValue : columnValue;
+  const row = Object.fromEntries(columns.map(({ name, type }) => [name, valueOf(object[name], typeOf(type))]));
+  const rest = Object.entries(object).filter(([name]) => !names.has(name));
+  return { ...row, _rest: rest.length > 0 ? Object.fromEntries(rest) : null };
 }
+
+/// The rows that documents have, in the order of their ids, by the types of the columns; times of writes are left out.
+/// Arrays of the properties `flattened` are elsewhere.
+export function expectedRows(documents, columns, mode = 'well_defined', flattened = []) {
+  return inOrder([...documents].filter(({ _id }) => !_id.startsWith('_design/')).map((doc) => {
+    const properties = Object.entries(doc).filter(([name, value]) =>
+      !name.startsWith('_') && !(flattened.includes(name) && Array.isArray(value)));
+    return { _id: doc._id, _rev: doc._rev, ...propertyColumns(Object.fromEntries(properties), columns, mode) };
+  }));
+}
+
+/// The rows of the elements of a property's arrays.
+export const expectedElements = (documents, property, columns, mode) =>
+  inOrder([...documents].filter((doc) => Array.isArray(doc[property])).flatMap((doc) => doc[property].map((element, n) => {
+    const isObject = element !== null && typeof element === 'object' && !Array.isArray(element);
+    const object = isObject ? element : element === null ? {} : { value: element };
+    return { _id: doc._id, _position: n, ...propertyColumns(object, columns, mode) };
+  })));
+
+const inOrder = (rows) => rows.sort((one, other) =>
+  Buffer.compare(Buffer.from(one._id), Buffer.from(other._id)) || one._position - other._position);
 
 export async function documentsOf(server, db) {
   const { rows } = expectStatus(await server.get(`${pathOf(db)}/_all_docs?include_docs=true`), 200);
   return rows.map(({ doc }) => doc);
 }
 
-/// The table has the documents, and nothing else.
+function assertRows(rows, expected, columns) {
+  for (const { name, type } of columns) for (const row of rows) row[name] = normalised(row[name], typeOf(type));
+  assert.deepEqual(rows.map(({ _id, _position }) => [_id, _position]), expected.map(({ _id, _position }) => [_id, _position]));
+  for (const [n, row] of rows.entries()) assert.deepEqual(row, expected[n], JSON.stringify({ columns, row, expected: expected[n] }));
+}
+
+/// The tables have the documents and the elements, and nothing else.
 export async function assertSameRows(server, db, timeoutMs = 120_000) {
   let problem;
   await eventually(async () => {
     try {
-      const { columns, definition: { mode } } = await current(server, db, timeoutMs);
-      const rows = await ask(server, db, 'select * exclude (_ts) from documents order by _id');
+      const { columns, tables, definition: { mode, flatten = {} } } = await current(server, db, timeoutMs);
       const documents = await documentsOf(server, db);
-      for (const { name, type } of columns) for (const row of rows) row[name] = normalised(row[name], typeOf(type));
-      const expected = expectedRows(documents, columns, mode);
-      assert.deepEqual(rows.map(({ _id }) => _id), expected.map(({ _id }) => _id));
-      for (const [n, row] of rows.entries()) assert.deepEqual(row, expected[n], JSON.stringify({ columns, row, expected: expected[n] }));
+      const rows = await ask(server, db, 'select * exclude (_ts) from documents order by _id');
+      assertRows(rows, expectedRows(documents, columns, mode, Object.keys(flatten).map((name) => name.slice(1))), columns);
+      for (const [property, table] of Object.entries(flatten)) {
+        const elements = await ask(server, db, `select * from "${table}" order by _id, _position`);
+        assert.equal(elements.length, tables[table].rows);
+        assertRows(elements, expectedElements(documents, property.slice(1), tables[table].columns, mode), tables[table].columns);
+      }
       return true;
     } catch (error) {
       problem = error;

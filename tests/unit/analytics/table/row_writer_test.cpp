@@ -80,6 +80,41 @@ TEST_CASE("a row begins with the id, the revision, the time and the rest") {
   CHECK(last_row(writer) == "null|null");
 }
 
+TEST_CASE("rows of elements begin with the id, the position and the rest") {
+  Schema schema;
+  schema.learn(R"({"a":1,"value":"x"})");
+  RowWriter writer(schema, analytics::RowKind::element);
+  query::JsonCursor cursor(R"([{"a":2,"A":3},"y",null,[1]])");
+  std::string text;
+  std::int64_t position = 0;
+  for (bool more = cursor.enter(); more; more = cursor.next()) {
+    writer.write_element("id", position++, cursor);
+    for (const ColumnBuffer& column : writer.columns()) text += shown(column, writer.rows() - 1) + "|";
+    text += "\n";
+  }
+  CHECK(text ==
+        "'id'|i0|'{\"A\":3}'|i2|null|\n'id'|i1|null|null|'y'|\n'id'|i2|null|null|null|\n'id'|i3|null|null|null|\n");
+  CHECK(schema.columns()[1].dropped == 1);
+}
+
+TEST_CASE("an element that is null has a row without values, and without a rest") {
+  Schema schema;
+  RowWriter writer(schema, analytics::RowKind::element);
+  query::JsonCursor cursor("[null,7]");
+  REQUIRE(cursor.enter());
+  writer.write_element("id", 0, cursor);
+  CHECK(shown(writer.columns().back(), 0) == "null");
+  REQUIRE(cursor.next());
+  writer.write_element("id", 1, cursor);
+  CHECK(shown(writer.columns().back(), 1) == R"('{"value":7}')");
+}
+
+TEST_CASE("the arrays of flattened properties are in no row") {
+  Schema schema({.include = {}, .mode = analytics::InferenceMode::well_defined, .flatten = {{"items", "t"}}});
+  CHECK(row_of(schema, R"({"items":[1]})") == "null");
+  CHECK(row_of(schema, R"({"items":{"a":1}})") == R"('{"items":{"a":1}}')");
+}
+
 TEST_CASE("with included properties there is no rest") {
   Schema schema({.include = {"b"}});
   schema.learn(R"({"a":1,"b":2})");

@@ -168,6 +168,16 @@ TEST_CASE("only included properties have columns") {
   CHECK_FALSE(schema.keeps_rest());
 }
 
+TEST_CASE("flattened properties have no column, and elements that are no objects are a value") {
+  Schema documents({.include = {}, .mode = analytics::InferenceMode::well_defined, .flatten = {{"items", "t"}}});
+  documents.learn(R"({"items":[{"a":1}],"Items":1})");
+  CHECK(names(documents) == std::vector<std::string>{"Items BIGINT"});
+  Schema elements;
+  query::JsonCursor cursor(R"([{"a":1},"x",null,{"a":0.5,"value":"y"}])");
+  for (bool more = cursor.enter(); more; more = cursor.next()) elements.learn_element(cursor);
+  CHECK(names(elements) == std::vector<std::string>{"a DOUBLE", "value VARCHAR"});
+}
+
 TEST_CASE("a schema continues from its stored columns") {
   Schema schema({}, {{"n", ValueType::of(ValueKind::integer), 2, 5}});
   schema.learn(R"({"n":1,"m":2})");

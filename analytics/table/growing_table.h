@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analytics/duckdb/connection.h"
+#include "analytics/table/row_writer.h"
+#include "analytics/table/schema.h"
+#include "base/error.h"
+
+namespace octavo::analytics {
+
+/// What a batch brings to a table: the schema after it, and its rows.
+struct TableRows {
+  Schema schema;
+  std::vector<RowSource> rows;
+};
+
+/// A table of DuckDB whose columns grow with the documents, and what is stored of them in `octavo.columns`. The functions run
+/// in the caller's transaction.
+class GrowingTable {
+ public:
+  /// `create or replace table octavo.columns` with them.
+  static constexpr std::string_view columns_definition =
+      "table_name varchar, position bigint, name varchar, type varchar, dropped bigint, nodes bigint";
+
+  GrowingTable(std::string name, RowKind kind, SchemaRules rules)
+      : name_(std::move(name)), kind_(kind), schema_(std::move(rules)) {}
+
+  const std::string& name() const { return name_; }
+  const Schema& schema() const { return schema_; }
+
+  /// Makes it, empty and without columns of properties, in place of any other.
+  Expected<void> create(duckdb::Connection& connection);
+  /// Reads its columns. False: they are damaged.
+  Expected<bool> load(duckdb::Connection& connection);
+  /// Gives it the columns of a schema that has grown out of its own.
+  Expected<void> grow(duckdb::Connection& connection, const Schema& schema);
+  /// Appends rows. Precondition: it has grown for them.
+  Expected<void> append(duckdb::Connection& connection, TableRows& batch);
+  /// Removes the rows of the documents in the table `gone`.
+  Expected<void> remove_gone(duckdb::Connection& connection);
+  /// The transaction of these is committed.
+  void committed(Schema schema) { schema_ = std::move(schema); }
+
+ private:
+  Expected<void> append_rows(duckdb::Connection& connection, TableRows& batch);
+  Expected<void> store_columns(duckdb::Connection& connection, const Schema& schema);
+
+  std::string name_;
+  RowKind kind_;
+  Schema schema_;
+};
+
+/// The stored columns of a table; a type that is damaged leaves its column out.
+Expected<std::vector<Column>> stored_columns(duckdb::Connection& connection, std::string_view table);
+
+}  // namespace octavo::analytics
