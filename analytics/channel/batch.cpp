@@ -13,7 +13,7 @@ BatchWriter::BatchWriter(std::uint64_t from, std::uint64_t reached, bool complet
 
 void BatchWriter::add(const TableChange& change) {
   ByteWriter writer(payload_);
-  writer.u8(change.present ? 1 : 0);
+  writer.u8(static_cast<std::uint8_t>(change.row));
   writer.u64(static_cast<std::uint64_t>(change.modified_s));
   writer.sized_bytes(change.id);
   writer.sized_bytes(change.revision);
@@ -28,7 +28,7 @@ Expected<Batch> read_batch(std::string_view payload) {
   batch.complete = reader.u8() != 0;
   while (reader.ok() && !reader.rest().empty()) {
     TableChange change;
-    change.present = reader.u8() != 0;
+    change.row = static_cast<RowChange>(reader.u8());
     change.modified_s = static_cast<std::int64_t>(reader.u64());
     change.id = reader.sized_bytes();
     change.revision = reader.sized_bytes();
@@ -39,10 +39,11 @@ Expected<Batch> read_batch(std::string_view payload) {
   return batch;
 }
 
-std::string removal_payload(const std::vector<std::string>& ids, std::uint64_t purge_count) {
+std::string removal_payload(const std::vector<std::string>& ids, std::uint64_t purge_count, bool marks) {
   std::string payload;
   ByteWriter writer(payload);
   writer.u64(purge_count);
+  writer.u8(marks ? 1 : 0);
   for (const std::string& id : ids) writer.sized_bytes(id);
   return payload;
 }
@@ -51,6 +52,7 @@ Expected<Removal> read_removal(std::string_view payload) {
   ByteReader reader(payload);
   Removal removal;
   removal.purge_count = reader.u64();
+  removal.marks = reader.u8() != 0;
   while (reader.ok() && !reader.rest().empty()) removal.ids.push_back(reader.sized_bytes());
   if (!reader.ok()) return fail(ErrorCode::internal, "A batch of the analytical store is damaged.");
   return removal;

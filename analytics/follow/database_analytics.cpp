@@ -24,6 +24,10 @@ constexpr int batch_pause_factor = 10;
 constexpr milliseconds open_retry_min{500};
 constexpr milliseconds open_retry_max{10'000};
 constexpr std::size_t batch_rows_first = 1'024;
+// Rows that have expired leave this late at most: a part of the time that they stay, within bounds.
+constexpr int expiration_parts = 10;
+constexpr milliseconds expiration_pause_min{1'000};
+constexpr milliseconds expiration_pause_max{60'000};
 
 query::FeedFollower::Options follower_options() {
   query::FeedFollower::Options options;
@@ -59,7 +63,9 @@ class DatabaseAnalytics::Follower final : public query::FeedFollower {
 };
 
 struct DatabaseAnalytics::Entry {
-  Definition definition;
+  explicit Entry(Definition defined) : definition(std::move(defined)) {}
+
+  const Definition definition;
   std::shared_ptr<TableFeed> feed;     ///< null: analytics are not enabled
   std::shared_ptr<Follower> follower;  ///< null, as above
   std::atomic<bool> is_open{false};    ///< the table's checkpoint is known
@@ -80,9 +86,7 @@ DatabaseAnalytics::DatabaseAnalytics(partitioning::Database& database, Process* 
         const std::lock_guard lock(mutex_);
         if (entry_ || stopped_) return;
       }
-      auto next = std::make_shared<Entry>();
-      next->definition = defined;
-      replace(std::move(next));
+      replace(std::make_shared<Entry>(defined));
     });
     any_.store(true, std::memory_order_release);
   }
@@ -151,6 +155,7 @@ void DatabaseAnalytics::open(const EntryPtr& entry, milliseconds retry) {
     entry->is_open.store(true, std::memory_order_release);
     progress_.notify_all();
     entry->follower->wake();
+    plan_expiration(entry, milliseconds(0));
     return;
   }
   {
@@ -166,6 +171,26 @@ void DatabaseAnalytics::open(const EntryPtr& entry, milliseconds retry) {
   });
 }
 
+// Whether or not documents change.
+void DatabaseAnalytics::remove_expired(const EntryPtr& entry) {
+  if (this->entry() != entry) return;
+  const auto begun = std::chrono::steady_clock::now();
+  const auto more = run_guarded("removing expired rows", [&] { return entry->feed->remove_expired(); });
+  const auto took = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begun);
+  const std::int64_t ttl = entry->feed->ttl_s();
+  if (!more) return plan_expiration(entry, open_retry_max);
+  if (*more) return plan_expiration(entry, std::max(batch_pause_min, batch_pause_factor * took));
+  if (ttl <= 0) return;
+  plan_expiration(entry, std::clamp(milliseconds(std::chrono::seconds(ttl)) / expiration_parts, expiration_pause_min,
+                                    expiration_pause_max));
+}
+
+void DatabaseAnalytics::plan_expiration(const EntryPtr& entry, milliseconds delay) {
+  jobs_.post_after(delay, [this, weak = std::weak_ptr(entry)] {
+    if (const auto expiring = weak.lock()) remove_expired(expiring);
+  });
+}
+
 Expected<void> DatabaseAnalytics::define(Definition definition) {
   const std::lock_guard changing(change_mutex_);
   if (process_ == nullptr) return fail(ErrorCode::unsupported, "Analytics are not enabled.");
@@ -175,11 +200,35 @@ Expected<void> DatabaseAnalytics::define(Definition definition) {
   if (const auto channel = process_->connect(); !channel && !may_pass(channel.error())) {
     return std::unexpected(channel.error());
   }
+  const bool keeps_table = before && before->definition.differs_in_ttl_only(definition);
+  if (keeps_table) {
+    definition.id = before->definition.id;
+    definition.rereads = before->definition.rereads + (before->definition.lacks_rows_of(definition) ? 1 : 0);
+  }
   OCTAVO_TRY_VOID(store_definition(database_.engine().catalog(), database_.instance_tag(), definition));
-  auto next = std::make_shared<Entry>();
-  next->definition = std::move(definition);
-  replace(std::move(next));
+  auto next = std::make_shared<Entry>(std::move(definition));
+  if (keeps_table) {
+    take_over(*before, next);
+  } else {
+    replace(std::move(next));
+  }
   return {};
+}
+
+// Called with change_mutex_ held. The table and what feeds it stay.
+void DatabaseAnalytics::take_over(const Entry& before, const EntryPtr& next) {
+  next->feed = before.feed;
+  next->follower = before.follower;
+  next->is_open.store(before.is_open.load());
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    entry_ = next;
+  }
+  next->feed->change_ttl(next->definition);
+  if (!next->is_open.load()) return start(next);
+  next->follower->wake();
+  plan_expiration(next, milliseconds(0));
 }
 
 Expected<void> DatabaseAnalytics::remove() {

@@ -34,8 +34,8 @@ class DatabaseAnalytics final : public query::FeedAttachment {
 
   // These block, as they write to the catalog.
 
-  /// Begins the store, or gives it another definition: then its table is made again. Errors: those of
-  /// Process::connect that do not pass.
+  /// Begins the store, or gives it another definition: then its table is made again, unless only the time differs that
+  /// rows stay. Errors: those of Process::connect that do not pass.
   Expected<void> define(Definition definition);
   /// Ends the store and removes its file. Error not_found: the database has no store.
   Expected<void> remove();
@@ -72,6 +72,9 @@ class DatabaseAnalytics final : public query::FeedAttachment {
   void start(const EntryPtr& entry);
   void open(const EntryPtr& entry, std::chrono::milliseconds retry);
   void replace(EntryPtr next);
+  void take_over(const Entry& before, const EntryPtr& next);
+  void remove_expired(const EntryPtr& entry);
+  void plan_expiration(const EntryPtr& entry, std::chrono::milliseconds delay);
   void remove_files_but(const std::string& id) const;
   void wake();
   EntryPtr entry() const;

@@ -1,6 +1,8 @@
 #include "analytics/follow/definition.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -70,6 +72,18 @@ Expected<json::object> read_flatten(const json::value& value) {
   return flatten;
 }
 
+Expected<std::int64_t> read_ttl(const json::value& value) {
+  constexpr std::int64_t seconds_max = std::numeric_limits<std::int32_t>::max();  // as in Azure Cosmos DB
+  if (!value.is_int64() || value.get_int64() < Definition::forever || value.get_int64() > seconds_max) {
+    return fail(ErrorCode::bad_request,
+                fmt::format("`ttl` must be the seconds that rows stay after the last write of their document (at most {}), -1 "
+                            "for ever, or 0: as long as their document.",
+                            seconds_max),
+                syntax_word);
+  }
+  return value.get_int64();
+}
+
 }  // namespace
 
 Expected<Definition> Definition::parse(const json::object& object) {
@@ -95,9 +109,11 @@ Expected<Definition> Definition::parse(const json::object& object) {
       }
     } else if (name == "flatten") {
       OCTAVO_TRY(definition.flatten, read_flatten(value));
+    } else if (name == "ttl") {
+      OCTAVO_TRY(definition.ttl_s, read_ttl(value));
     } else {
       return fail(ErrorCode::bad_request,
-                  fmt::format("Unknown member `{}`; the known ones are mode, include and flatten.",
+                  fmt::format("Unknown member `{}`; the known ones are mode, include, flatten and ttl.",
                               std::string_view(name).substr(0, 64)),
                   syntax_word);
     }
@@ -108,7 +124,20 @@ Expected<Definition> Definition::parse(const json::object& object) {
   definition.id = crypto::hex_identity(crypto::random_bytes(id_bytes));
   definition.json = object;
   definition.json["mode"] = mode;
+  if (definition.ttl_s == 0) definition.json.erase("ttl");
   return definition;
+}
+
+bool Definition::differs_in_ttl_only(const Definition& other) const {
+  json::object one = json;
+  json::object another = other.json;
+  one.erase("ttl");
+  another.erase("ttl");
+  return one == another && ttl_s != other.ttl_s;
+}
+
+bool Definition::lacks_rows_of(const Definition& other) const {
+  return ttl_s > 0 && (other.ttl_s <= 0 || other.ttl_s > ttl_s);
 }
 
 Expected<std::optional<Definition>> definition_of(Catalog& catalog, std::string_view tag) {
@@ -124,12 +153,14 @@ Expected<std::optional<Definition>> definition_of(Catalog& catalog, std::string_
   if (stored == nullptr || !stored->is_object() || id.empty()) return damaged();
   OCTAVO_TRY(auto definition, Definition::parse(stored->get_object()));
   definition.id = id;
+  const auto* const rereads = parsed->get_object().if_contains("rereads");
+  if (rereads != nullptr && rereads->is_number()) definition.rereads = rereads->to_number<std::uint64_t>();
   return definition;
 }
 
 Expected<void> store_definition(Catalog& catalog, std::string_view tag, const Definition& definition) {
   OCTAVO_TRY_VOID(catalog.set_fact(databases_area, tag, ""));
-  const json::object stored{{"id", definition.id}, {"definition", definition.json}};
+  const json::object stored{{"id", definition.id}, {"rereads", definition.rereads}, {"definition", definition.json}};
   return catalog.set_fact(Catalog::area_of_database(tag), fact_name, json::serialize(stored));
 }
 

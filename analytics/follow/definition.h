@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +12,8 @@
 #include "storage/catalog.h"
 
 /// Format (facts of analytical stores):
-///   area of the database   "analytics"           → {"id":…,"definition":{"mode":"well_defined"|"full_fidelity","include":[…],"flatten":{…}}}
+///   area of the database   "analytics"           → {"id":…,"rereads":…,"definition":{"mode":"well_defined"|"full_fidelity",
+///                                                  "include":[…],"flatten":{…},"ttl":…}}
 ///   area "analytics"       tag of the database   → (empty)          it may have an analytical store
 namespace octavo::analytics {
 
@@ -26,10 +28,20 @@ struct Definition {
   std::vector<std::string> include;
   /// Names of properties of the top level, and of the tables for the elements of their arrays.
   boost::json::object flatten;
-  boost::json::object json;  ///< as it was given, with the mode
+  /// How long rows stay. 0: as long as their documents; forever: for ever; other numbers: seconds after the last write of
+  /// the document, whether or not it still exists.
+  std::int64_t ttl_s = 0;
+  static constexpr std::int64_t forever = -1;
+  /// A table that has read the feed for another number reads it from the beginning, and keeps its rows.
+  std::uint64_t rereads = 0;
+  boost::json::object json;  ///< as it was given, with the mode, without a `ttl` of 0
 
   /// With a new id. Errors: bad_request with the word analytics_syntax.
   static Expected<Definition> parse(const boost::json::object& json);
+  /// The table of a store with this definition can become that of `other`: only the time differs that rows stay.
+  bool differs_in_ttl_only(const Definition& other) const;
+  /// Whether rows of documents that exist may be missing in a table with this definition that `other` has.
+  bool lacks_rows_of(const Definition& other) const;
 };
 
 /// nullopt: the database has no analytical store.

@@ -1,6 +1,7 @@
 #include "analytics/follow/table_feed.h"
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -18,8 +19,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::string_view folder_name = "analytics";
 constexpr std::chrono::milliseconds answer_patience{10'000};
+// Some tenths of a second: what follows the feed waits for it.
+constexpr std::size_t expired_rows_max = 10'000;
 // A batch takes seconds; on a machine that is always busy, minutes.
 constexpr std::chrono::minutes answer_max{20};
+
+std::int64_t seconds_since_1970() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 std::string revision_text(const storage::Revision& revision) {
   std::string quoted;
@@ -30,7 +37,11 @@ std::string revision_text(const storage::Revision& revision) {
 }  // namespace
 
 TableFeed::TableFeed(partitioning::Database& database, Definition definition, Process& process)
-    : database_(database), definition_(std::move(definition)), process_(process) {}
+    : database_(database),
+      definition_(std::move(definition)),
+      ttl_s_(definition_.ttl_s),
+      process_(process),
+      rereads_(definition_.rereads) {}
 
 std::filesystem::path TableFeed::file_of(const partitioning::Database& database, const Definition& definition) {
   std::error_code ignored;
@@ -59,7 +70,8 @@ Expected<void> TableFeed::open_with_lock() {
                              {"include", json::value_from(definition_.include)},
                              {"mode", definition_.json.at("mode")},
                              {"flatten", definition_.flatten},
-                             {"beyond", database_.watermark()}};
+                             {"beyond", database_.watermark()},
+                             {"rereads", rereads_}};
   OCTAVO_TRY(const std::string reply, ask(FrameKind::open_table, json::serialize(request)));
   complete_through_.store(0, std::memory_order_release);
   return learn_state(reply);
@@ -119,17 +131,18 @@ Expected<std::size_t> TableFeed::apply(const query::FeedChanges& changes) {
   const auto begun = Clock::now();
   OCTAVO_TRY_VOID(open_with_lock());
   const auto went_elsewhere = [] {
-    return fail(ErrorCode::overloaded, "The analytical process was started again; its table continues from its checkpoint.");
+    return fail(ErrorCode::overloaded, "The table was opened again, and continues from its checkpoint.");
   };
   if (checkpoint() != changes.from) return went_elsewhere();
   BatchWriter batch(changes.from, changes.reached, changes.complete);
+  const std::int64_t now_s = seconds_since_1970();
   for (const query::FeedDocument& document : changes.documents) {
     if (storage::is_design_id(document.id)) continue;
     const std::string revision = document.present ? revision_text(document.revision) : std::string();
     batch.add({.id = document.id,
                .revision = revision,
                .modified_s = document.modified_s,
-               .present = document.present,
+               .row = row_change(document, now_s),
                .json = document.json});
   }
   OCTAVO_TRY(const std::string reply, ask(FrameKind::apply, batch.payload()));
@@ -141,9 +154,49 @@ Expected<std::size_t> TableFeed::apply(const query::FeedChanges& changes) {
   return changes.documents.size();
 }
 
+RowChange TableFeed::row_change(const query::FeedDocument& document, std::int64_t now_s) const {
+  const std::int64_t ttl = ttl_s();
+  if (!document.present) return ttl == 0 ? RowChange::remove : RowChange::mark_deleted;
+  const bool has_expired = ttl > 0 && document.modified_s > 0 && document.modified_s + ttl <= now_s;
+  return has_expired ? RowChange::remove : RowChange::replace;
+}
+
+Expected<bool> TableFeed::has_tombstone(const std::string& id) const {
+  OCTAVO_TRY(const auto snapshot, database_.snapshot_for_document(id));
+  OCTAVO_TRY(const auto record, snapshot.find_stored_record(id));
+  // One that was written again meanwhile comes with the feed.
+  return record.has_value();
+}
+
+Expected<bool> TableFeed::remove_expired() {
+  const std::lock_guard working(work_mutex_);
+  const std::int64_t ttl = ttl_s();
+  if (ttl == Definition::forever) return false;
+  OCTAVO_TRY_VOID(open_with_lock());
+  const json::object request{{"written_before_s", ttl > 0 ? seconds_since_1970() - ttl + 1 : 0},
+                             {"deleted", ttl == 0},
+                             {"count", expired_rows_max}};
+  OCTAVO_TRY(const std::string reply, ask(FrameKind::expire, json::serialize(request)));
+  OCTAVO_TRY(const auto parsed, query::parse_json(reply));
+  return parsed.at("removed").to_number<std::size_t>() == expired_rows_max;
+}
+
+void TableFeed::change_ttl(const Definition& definition) {
+  ttl_s_.store(definition.ttl_s, std::memory_order_release);
+  // Only this function changes it, for one caller at a time. A batch that runs has the former time, and what removes
+  // expired rows comes after it.
+  if (rereads_ == definition.rereads) return;
+  const std::lock_guard working(work_mutex_);
+  rereads_ = definition.rereads;
+  // No batch runs, so nothing is committed by this channel any more. The next batch opens the table again.
+  const std::lock_guard lock(channel_mutex_);
+  channel_.reset();
+  checkpoint_.store(0, std::memory_order_release);
+}
+
 // Called with work_mutex_ held.
-Expected<void> TableFeed::remove(const std::vector<std::string>& ids, std::uint64_t count) {
-  OCTAVO_TRY(const std::string reply, ask(FrameKind::remove, removal_payload(ids, count)));
+Expected<void> TableFeed::remove(const std::vector<std::string>& ids, std::uint64_t count, bool marks) {
+  OCTAVO_TRY(const std::string reply, ask(FrameKind::remove, removal_payload(ids, count, marks)));
   return learn_state(reply);
 }
 
@@ -168,8 +221,18 @@ Expected<bool> TableFeed::remove_purged(const query::GoneDocuments& gone, std::s
     for (const auto& id : parsed.get_array()) ids.emplace_back(id.get_string());
     return ids;
   };
-  const auto remove_some = [this](const std::vector<std::string>& found, std::uint64_t count) {
-    return remove(found, count);
+  // Tombstones that were dropped look like purges. Rows that may have been purged do not stay.
+  const bool may_be_purged = gone.purge_count != purge_count();
+  const auto remove_some = [&](const std::vector<std::string>& found, std::uint64_t count) -> Expected<void> {
+    if (ttl_s() == 0) return remove(found, count);
+    std::vector<std::string> deleted;
+    std::vector<std::string> purged;
+    for (const std::string& id : found) {
+      OCTAVO_TRY(const bool is_deleted, has_tombstone(id));
+      (is_deleted || !may_be_purged ? deleted : purged).push_back(id);
+    }
+    if (!deleted.empty()) OCTAVO_TRY_VOID(remove(deleted, purge_count(), true));
+    return remove(purged, count);
   };
   return purge_scan_.run(next_ids, purge_count(), gone, documents_max, remove_some);
 }

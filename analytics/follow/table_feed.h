@@ -13,6 +13,7 @@
 #include "analytics/channel/channel.h"
 #include "analytics/follow/definition.h"
 #include "analytics/process/process.h"
+#include "analytics/table/document_table.h"
 #include "partitioning/database.h"
 #include "query/follow/feed_index.h"
 #include "query/follow/purge_scan.h"
@@ -44,26 +45,37 @@ class TableFeed final : public query::FeedConsumer {
   Expected<bool> remove_known(const query::KnownPurges& purges) override;
   Expected<bool> remove_purged(const query::GoneDocuments& gone, std::size_t documents_max) override;
 
+  /// Removes some of the rows that have expired, or that are kept for deleted documents and are not to stay any more; true:
+  /// there may be more. Errors: as open().
+  Expected<bool> remove_expired();
+  /// Another time that rows stay; the table is opened again if it has to read the feed again. `definition` differs from
+  /// the one before in nothing else. Blocks while a batch is written if the feed is read again. One caller at a time.
+  void change_ttl(const Definition& definition);
+  std::int64_t ttl_s() const { return ttl_s_.load(std::memory_order_acquire); }
+
   /// The table had all documents once.
   bool built() const { return built_.load(std::memory_order_acquire); }
   /// How long the last batch took.
   std::chrono::milliseconds last_batch() const { return last_batch_.load(std::memory_order_relaxed); }
-  const Definition& definition() const { return definition_; }
   /// The file of DuckDB, in the database's folder: it goes with the database.
   static std::filesystem::path file_of(const partitioning::Database& database, const Definition& definition);
 
  private:
   Expected<std::string> ask(FrameKind kind, std::string_view payload);
   Expected<void> learn_state(std::string_view payload);
-  Expected<void> remove(const std::vector<std::string>& ids, std::uint64_t purge_count);
+  Expected<void> remove(const std::vector<std::string>& ids, std::uint64_t purge_count, bool marks = false);
   Expected<void> open_with_lock();
+  RowChange row_change(const query::FeedDocument& document, std::int64_t now_s) const;
+  Expected<bool> has_tombstone(const std::string& id) const;
 
   partitioning::Database& database_;
-  const Definition definition_;
+  const Definition definition_;  ///< but for the next two
+  std::atomic<std::int64_t> ttl_s_;
   Process& process_;
 
-  std::mutex work_mutex_;  ///< held while a batch is written; guards the next two
+  std::mutex work_mutex_;  ///< held while a batch is written; guards the next three
   bool closed_ = false;
+  std::uint64_t rereads_;
   query::PurgeScan purge_scan_;
 
   std::mutex channel_mutex_;        ///< guards channel_, but not its use by the holder of work_mutex_

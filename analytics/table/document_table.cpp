@@ -17,7 +17,7 @@ using duckdb::Connection;
 using duckdb::Transaction;
 
 // Other tables are made again.
-constexpr std::int64_t format_version = 3;
+constexpr std::int64_t format_version = 4;
 constexpr std::string_view documents_name = "documents";
 
 SchemaRules rules_of_elements(const SchemaRules& rules) {
@@ -34,48 +34,56 @@ DocumentTable::DocumentTable(Connection connection, const SchemaRules& rules) : 
 }
 
 Expected<DocumentTable> DocumentTable::open(std::shared_ptr<duckdb::Instance> instance, const SchemaRules& rules,
-                                            std::uint64_t beyond) {
+                                            std::uint64_t beyond, std::uint64_t rereads) {
   OCTAVO_TRY(auto connection, Connection::open(std::move(instance)));
   DocumentTable table(std::move(connection), rules);
-  OCTAVO_TRY(const bool loaded, table.load(beyond));
-  if (!loaded) OCTAVO_TRY_VOID(table.create());
+  OCTAVO_TRY(const bool loaded, table.load(beyond, rereads));
+  if (!loaded) OCTAVO_TRY_VOID(table.create(rereads));
   return table;
 }
 
 // False: there is no table that can be used.
-Expected<bool> DocumentTable::load(std::uint64_t beyond) {
+Expected<bool> DocumentTable::load(std::uint64_t beyond, std::uint64_t rereads) {
   const auto tables = connection_.rows(
       "select count(*) from duckdb_tables() where not temporary and ((schema_name = 'octavo' and table_name in ('state', "
       "'columns')) or schema_name = 'main')");
   if (!tables) return std::unexpected(tables.error());
   if (tables->front().front().integer != static_cast<std::int64_t>(2 + tables_.size())) return false;
-  const auto state = connection_.rows("select format, checkpoint, purge_count, built::bigint from octavo.state");
+  const auto state = connection_.rows("select format, checkpoint, purge_count, built::bigint, rereads from octavo.state");
   if (!state || state->size() != 1) return false;
   const auto& row = state->front();
-  state_ = {static_cast<std::uint64_t>(row[1].integer), static_cast<std::uint64_t>(row[2].integer), row[3].integer != 0};
+  state_ = {static_cast<std::uint64_t>(row[1].integer), static_cast<std::uint64_t>(row[2].integer), row[3].integer != 0,
+            static_cast<std::uint64_t>(row[4].integer)};
   if (row[0].integer != format_version || state_.checkpoint > beyond) return false;
   for (GrowingTable& one : tables_) {
     const auto loaded = one.load(connection_);
     if (!loaded || !*loaded) return false;
   }
+  if (state_.rereads != rereads) {
+    state_.checkpoint = 0;
+    state_.rereads = rereads;
+    OCTAVO_TRY_VOID(store_state(state_));
+  }
   return true;
 }
 
-Expected<void> DocumentTable::create() {
-  state_ = {};
+Expected<void> DocumentTable::create(std::uint64_t rereads) {
+  state_ = {.rereads = rereads};
   OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
   OCTAVO_TRY_VOID(connection_.run("create schema if not exists octavo"));
   OCTAVO_TRY_VOID(
       connection_.run(fmt::format("create or replace table octavo.columns ({})", GrowingTable::columns_definition)));
   for (GrowingTable& table : tables_) OCTAVO_TRY_VOID(table.create(connection_));
-  OCTAVO_TRY_VOID(connection_.run(
-      "create or replace table octavo.state (format bigint, checkpoint bigint, purge_count bigint, built boolean)"));
-  OCTAVO_TRY_VOID(connection_.run(fmt::format("insert into octavo.state values ({}, 0, 0, false)", format_version)));
+  OCTAVO_TRY_VOID(
+      connection_.run("create or replace table octavo.state (format bigint, checkpoint bigint, purge_count bigint, "
+                      "built boolean, rereads bigint)"));
+  OCTAVO_TRY_VOID(
+      connection_.run(fmt::format("insert into octavo.state values ({}, 0, 0, false, {})", format_version, rereads)));
   return transaction.commit();
 }
 
-Expected<void> DocumentTable::remove_rows(const std::vector<std::string_view>& ids) {
-  if (ids.empty()) return {};
+// Fills the table `gone`, which the caller drops.
+Expected<void> DocumentTable::collect_gone(const std::vector<std::string_view>& ids) {
   OCTAVO_TRY_VOID(connection_.run("create temp table gone (id varchar)"));
   TableAppender appender(connection_, nullptr, "gone");
   auto columns = ColumnBuffer::of({ValueKind::text});
@@ -87,13 +95,27 @@ Expected<void> DocumentTable::remove_rows(const std::vector<std::string_view>& i
   }
   appender.append(columns);
   OCTAVO_TRY_VOID(appender.finish());
+  return {};
+}
+
+Expected<void> DocumentTable::remove_rows(const std::vector<std::string_view>& ids) {
+  if (ids.empty()) return {};
+  OCTAVO_TRY_VOID(collect_gone(ids));
   for (GrowingTable& table : tables_) OCTAVO_TRY_VOID(table.remove_gone(connection_));
   return connection_.run("drop table gone");
 }
 
+// The rows of their elements stay as they are.
+Expected<void> DocumentTable::mark_rows(const std::vector<std::string_view>& ids) {
+  if (ids.empty()) return {};
+  OCTAVO_TRY_VOID(collect_gone(ids));
+  OCTAVO_TRY_VOID(connection_.run("update documents set _deleted = true from gone where documents._id = gone.id"));
+  return connection_.run("drop table gone");
+}
+
 Expected<void> DocumentTable::store_state(const TableState& state) {
-  return connection_.run(fmt::format("update octavo.state set checkpoint = {}, purge_count = {}, built = {}", state.checkpoint,
-                                     state.purge_count, state.built));
+  return connection_.run(fmt::format("update octavo.state set checkpoint = {}, purge_count = {}, built = {}, rereads = {}",
+                                     state.checkpoint, state.purge_count, state.built, state.rereads));
 }
 
 // The arrays of a document whose elements are rows, for the tables of these.
@@ -118,9 +140,10 @@ Expected<void> DocumentTable::apply(const std::vector<TableChange>& changes, std
   std::vector<TableRows> batch;
   for (const GrowingTable& table : tables_) batch.push_back({table.schema(), {}});
   std::vector<std::string_view> ids;
+  std::vector<std::string_view> deleted;
   for (const TableChange& change : changes) {
-    ids.push_back(change.id);
-    if (!change.present) continue;
+    (change.row == RowChange::mark_deleted ? deleted : ids).push_back(change.id);
+    if (change.row != RowChange::replace) continue;
     if (!change.json.starts_with('{')) {
       return fail(ErrorCode::corrupted, fmt::format("The body of {} is no object.", change.id));
     }
@@ -132,8 +155,9 @@ Expected<void> DocumentTable::apply(const std::vector<TableChange>& changes, std
   OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
   for (std::size_t n = 0; n < tables_.size(); ++n) OCTAVO_TRY_VOID(tables_[n].grow(connection_, batch[n].schema));
   OCTAVO_TRY_VOID(remove_rows(ids));
+  OCTAVO_TRY_VOID(mark_rows(deleted));
   for (std::size_t n = 0; n < tables_.size(); ++n) OCTAVO_TRY_VOID(tables_[n].append(connection_, batch[n]));
-  const TableState state{reached, state_.purge_count, state_.built || complete};
+  const TableState state{reached, state_.purge_count, state_.built || complete, state_.rereads};
   OCTAVO_TRY_VOID(store_state(state));
   OCTAVO_TRY_VOID(transaction.commit());
   for (std::size_t n = 0; n < tables_.size(); ++n) tables_[n].committed(std::move(batch[n].schema));
@@ -141,14 +165,27 @@ Expected<void> DocumentTable::apply(const std::vector<TableChange>& changes, std
   return {};
 }
 
-Expected<void> DocumentTable::remove(const std::vector<std::string_view>& ids, std::uint64_t purge_count) {
+Expected<void> DocumentTable::remove(const std::vector<std::string_view>& ids, std::uint64_t purge_count, bool marks) {
   OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
-  OCTAVO_TRY_VOID(remove_rows(ids));
-  const TableState state{state_.checkpoint, purge_count, state_.built};
+  OCTAVO_TRY_VOID(marks ? mark_rows(ids) : remove_rows(ids));
+  const TableState state{state_.checkpoint, purge_count, state_.built, state_.rereads};
   OCTAVO_TRY_VOID(store_state(state));
   OCTAVO_TRY_VOID(transaction.commit());
   state_ = state;
   return {};
+}
+
+Expected<std::size_t> DocumentTable::remove_expired(const ExpiredRows& expired, std::size_t count_max) {
+  OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
+  OCTAVO_TRY(const auto found, connection_.rows(fmt::format("select _id from documents where _ts < {}{} limit {}",
+                                                            expired.written_before_s,
+                                                            expired.deleted ? " or _deleted" : "", count_max)));
+  if (found.empty()) return 0;
+  std::vector<std::string_view> ids;
+  for (const auto& row : found) ids.push_back(row.front().text);
+  OCTAVO_TRY_VOID(remove_rows(ids));
+  OCTAVO_TRY_VOID(transaction.commit());
+  return ids.size();
 }
 
 Expected<std::vector<std::string>> DocumentTable::ids_after(std::string_view after, std::size_t count_max) {
@@ -175,6 +212,8 @@ Expected<TableStatus> read_table_status(Connection& connection) {
     const TableContent content{table, static_cast<std::uint64_t>(rows.front().front().integer), std::move(columns)};
     if (table == documents_name) {
       status.documents = content;
+      OCTAVO_TRY(const auto deleted, connection.rows("select count(*) from documents where _deleted"));
+      status.rows_deleted = static_cast<std::uint64_t>(deleted.front().front().integer);
     } else {
       status.elements.push_back(content);
     }

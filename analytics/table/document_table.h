@@ -17,13 +17,26 @@
 
 namespace octavo::analytics {
 
+/// What a change of a document does to its row.
+enum class RowChange : std::uint8_t {
+  remove = 0,
+  replace = 1,
+  mark_deleted = 2  ///< the row stays as it is, with `_deleted` true; there is none: nothing
+};
+
 /// A change of a document, for its row.
 struct TableChange {
   std::string_view id;
   std::string_view revision;
   std::int64_t modified_s = 0;
-  bool present = false;   ///< false: deleted
+  RowChange row = RowChange::remove;
   std::string_view json;  ///< the stored body
+};
+
+/// Rows that leave a table although nothing has changed.
+struct ExpiredRows {
+  std::int64_t written_before_s = 0;  ///< those with an earlier `_ts`; 0: none
+  bool deleted = false;               ///< those of deleted documents
 };
 
 /// How far the table has followed the database.
@@ -31,6 +44,7 @@ struct TableState {
   std::uint64_t checkpoint = 0;
   std::uint64_t purge_count = 0;
   bool built = false;  ///< it had all documents once
+  std::uint64_t rereads = 0;  ///< as Definition::rereads
 };
 
 /// The documents of a database as the rows of a table of DuckDB, in a file of its own; the elements of
@@ -38,9 +52,10 @@ struct TableState {
 /// that cannot be used is made again.
 ///
 /// Format (analytical store):
-///   documents            _id varchar, _rev varchar, _ts bigint, _rest json, then the columns of octavo.columns
+///   documents            _id varchar, _rev varchar, _ts bigint, _deleted boolean, _rest json, then the columns of
+///                        octavo.columns
 ///   <table>              _id varchar, _position bigint, _rest json, then columns    the elements of a flattened property
-///   octavo.state         format bigint, checkpoint bigint, purge_count bigint, built boolean    one row
+///   octavo.state         format bigint, checkpoint bigint, purge_count bigint, built boolean, rereads bigint  one row
 ///   octavo.columns       table_name varchar, position bigint, name varchar, type varchar (`Types of columns`),
 ///                        dropped bigint, nodes bigint
 ///
@@ -48,27 +63,33 @@ struct TableState {
 /// change is missing or there twice. One thread at a time.
 class DocumentTable {
  public:
-  /// Opens or creates the table. `rules` decide which columns it has. `beyond`: the sequence of the
-  /// database; a table that is further belongs to another past, and is made again. Errors: those of error_of().
+  /// Opens or creates the table. `rules` decide which columns it has. `beyond`: the sequence of the database; a table that
+  /// is further belongs to another past, and is made again. `rereads`: if it is another number than the table's, the rows
+  /// stay and the checkpoint is 0. Errors: those of error_of().
   static Expected<DocumentTable> open(std::shared_ptr<duckdb::Instance> instance, const SchemaRules& rules,
-                                      std::uint64_t beyond);
+                                      std::uint64_t beyond, std::uint64_t rereads);
 
   const TableState& state() const { return state_; }
   /// Brings the rows of these documents, each at most once, up to date. Precondition: the table's checkpoint is the
   /// feed's position before them. Afterwards it is `reached`; `complete`: then the table has all documents. After an
   /// error nothing has changed.
   Expected<void> apply(const std::vector<TableChange>& changes, std::uint64_t reached, bool complete);
-  /// Removes rows, and stores the purge count of the database that this accounts for.
-  Expected<void> remove(const std::vector<std::string_view>& ids, std::uint64_t purge_count);
+  /// Removes rows, or marks them as those of deleted documents, and stores the purge count of the database that this
+  /// accounts for.
+  Expected<void> remove(const std::vector<std::string_view>& ids, std::uint64_t purge_count, bool marks);
+  /// Removes some of the rows, at most `count_max`, and returns how many.
+  Expected<std::size_t> remove_expired(const ExpiredRows& expired, std::size_t count_max);
   /// At most `count_max` ids of rows after `after`, in their order.
   Expected<std::vector<std::string>> ids_after(std::string_view after, std::size_t count_max);
 
  private:
   DocumentTable(duckdb::Connection connection, const SchemaRules& rules);
 
-  Expected<bool> load(std::uint64_t beyond);
-  Expected<void> create();
+  Expected<bool> load(std::uint64_t beyond, std::uint64_t rereads);
+  Expected<void> create(std::uint64_t rereads);
+  Expected<void> collect_gone(const std::vector<std::string_view>& ids);
   Expected<void> remove_rows(const std::vector<std::string_view>& ids);
+  Expected<void> mark_rows(const std::vector<std::string_view>& ids);
   void find_elements(const RowSource& document, std::vector<TableRows>& batch) const;
   Expected<void> store_state(const TableState& state);
 
@@ -86,6 +107,7 @@ struct TableContent {
 struct TableStatus {
   TableState state;
   TableContent documents;
+  std::uint64_t rows_deleted = 0;  ///< of `documents`, those of deleted ones
   std::vector<TableContent> elements;  ///< in the order of their names
 };
 /// Errors: not_found: the table was not made yet.

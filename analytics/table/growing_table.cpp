@@ -21,7 +21,7 @@ using duckdb::quoted_text;
 constexpr std::size_t chunk_cells_max = 1'000'000;
 
 std::string_view fixed_columns(RowKind kind) {
-  return kind == RowKind::document ? "_id varchar, _rev varchar, _ts bigint, _rest json"
+  return kind == RowKind::document ? "_id varchar, _rev varchar, _ts bigint, _deleted boolean, _rest json"
                                    : "_id varchar, _position bigint, _rest json";
 }
 

@@ -28,7 +28,7 @@ double number_of(std::string_view raw) {
 RowWriter::RowWriter(Schema& schema, RowKind kind)
     : schema_(schema),
       columns_(kind == RowKind::document
-                   ? ColumnBuffer::of({ValueKind::text, ValueKind::text, ValueKind::integer, ValueKind::json})
+                   ? ColumnBuffer::of({ValueKind::text, ValueKind::text, ValueKind::integer, ValueKind::boolean, ValueKind::json})
                    : ColumnBuffer::of({ValueKind::text, ValueKind::integer, ValueKind::json})),
       first_property_(columns_.size()) {
   for (const Column& column : schema.columns()) columns_.emplace_back(column.type);
@@ -163,6 +163,7 @@ void RowWriter::write(const RowSource& source) {
   } else {
     columns_[2].null();
   }
+  columns_[3].boolean(false);
   query::JsonCursor cursor(source.json);
   write_object_columns(cursor);
   end_row();

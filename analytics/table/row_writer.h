@@ -24,7 +24,7 @@ struct RowSource {
 /// What a row stands for: a document, or an element of an array in one.
 enum class RowKind : std::uint8_t { document, element };
 
-/// Makes rows of documents, in columns: `_id`, `_rev`, `_ts`, `_rest` (the properties without a column, as an object; NULL:
+/// Makes rows of documents, in columns: `_id`, `_rev`, `_ts`, `_deleted` (false), `_rest` (the properties without a column, as an object; NULL:
 /// there are none) and the columns of the schema. The rows of elements begin with `_id`, `_position`, `_rest`. Precondition: the schema has learnt the documents, and does not change
 /// meanwhile; the documents live until clear().
 ///

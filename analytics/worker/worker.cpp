@@ -109,8 +109,15 @@ Expected<std::string> answer(DocumentTable& table, const Frame& frame) {
     }
     case FrameKind::remove: {
       OCTAVO_TRY(const Removal removal, read_removal(frame.payload));
-      OCTAVO_TRY_VOID(table.remove(removal.ids, removal.purge_count));
+      OCTAVO_TRY_VOID(table.remove(removal.ids, removal.purge_count, removal.marks));
       return state_payload(table.state());
+    }
+    case FrameKind::expire: {
+      OCTAVO_TRY(const auto request, read_object(frame));
+      const ExpiredRows expired{.written_before_s = static_cast<std::int64_t>(number_member(request, "written_before_s")),
+                                .deleted = request.at("deleted").as_bool()};
+      OCTAVO_TRY(const std::size_t removed, table.remove_expired(expired, number_member(request, "count")));
+      return json::serialize(json::object{{"removed", removed}});
     }
     case FrameKind::list_ids: {
       OCTAVO_TRY(const auto request, read_object(frame));
@@ -134,7 +141,8 @@ Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) 
     }
   }
   OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), true));
-  OCTAVO_TRY(auto table, DocumentTable::open(lease.instance(), rules, number_member(request, "beyond")));
+  OCTAVO_TRY(auto table, DocumentTable::open(lease.instance(), rules, number_member(request, "beyond"),
+                                             number_member(request, "rereads")));
   OCTAVO_TRY_VOID(channel.send(FrameKind::reply, state_payload(table.state())));
   while (true) {
     const auto frame = channel.receive(Channel::request_bytes_max);
@@ -200,6 +208,7 @@ Expected<void> read_status(WorkerState& state, Channel& channel, const Frame& fi
   OCTAVO_TRY(const TableStatus status, read_table_status(connection));
   json::object shown{{"checkpoint", status.state.checkpoint},
                      {"rows", status.documents.rows},
+                     {"rows_deleted", status.rows_deleted},
                      {"columns", shown_columns(status.documents)}};
   if (!status.elements.empty()) {
     json::object tables;

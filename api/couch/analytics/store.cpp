@@ -57,11 +57,13 @@ Expected<json::object> shown(const Call& call, DatabaseAnalytics& store) {
                       {"sequence", view->sequence},
                       {"lag", view->behind},
                       {"rows", nullptr},
+                      {"rows_deleted", nullptr},
                       {"columns", nullptr}};
   if (!call.services.analytics->enabled()) return object;
   auto known = call.services.analytics->table_status(view->file);
   if (known) {
     object["rows"] = known->at("rows");
+    object["rows_deleted"] = known->at("rows_deleted");
     object["columns"] = known->at("columns");
     if (const auto* const tables = known->if_contains("tables")) object["tables"] = *tables;
   } else if (!view->failure && known.error().code != ErrorCode::not_found) {

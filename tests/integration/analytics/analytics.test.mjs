@@ -62,7 +62,7 @@ describe('rows of documents', needsLibrary, () => {
     await save(server, db, 'a', { city: 'Bern', n: 1, secret: 'x' });
     await define(server, db, { include: ['/city', '/n'] });
     await current(server, db);
-    assert.deepEqual(await ask(server, db, 'select * exclude (_ts, _rev) from documents'), [{ _id: 'a', _rest: null, city: 'Bern', n: 1 }]);
+    assert.deepEqual(await ask(server, db, 'select * exclude (_ts, _rev, _deleted) from documents'), [{ _id: 'a', _rest: null, city: 'Bern', n: 1 }]);
     await define(server, db, { mode: 'well_defined' });
     await eventually(async () => (await storeOf(server, db)).columns?.length === 3, 120_000);
     await assertSameRows(server, db);
@@ -350,7 +350,7 @@ describe('answers', needsLibrary, () => {
     expectError(await askRaw(server, empty, 'select 1'), 404, 'not_found', /no analytical store/);
     for (const [body, reason] of [
       [{ mode: 'best' }, /`mode` must be `well_defined` or `full_fidelity`/], [{ include: [] }, /`include`/], [{ include: ['city'] }, /`include`/],
-      [{ include: ['/a/b'] }, /`include`/], [{ include: ['/_id'] }, /`include`/], [{ ttl: 1 }, /Unknown member `ttl`/],
+      [{ include: ['/a/b'] }, /`include`/], [{ include: ['/_id'] }, /`include`/], [{ shards: 1 }, /Unknown member `shards`/],
       [{ flatten: {} }, /1 to 8/], [{ flatten: ['/a'] }, /`flatten`/], [{ flatten: { items: 'items' } }, /`items`/], [{ flatten: { '/a/b': 'b' } }, /`\/a\/b`/],
       [{ flatten: { '/a': 'Documents' } }, /letters/], [{ flatten: { '/a': 'a b' } }, /letters/], [{ flatten: { '/a': '_a' } }, /letters/], [{ flatten: { '/a': 7 } }, /letters/],
       [{ flatten: { '/a': 'x', '/b': 'X' } }, /same name/], [{ flatten: Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`/p${n}`, `t${n}`])) }, /1 to 8/],
@@ -383,7 +383,7 @@ describe('exports', needsLibrary, () => {
     const csv = await exported(server, db, 'format=csv');
     assert.equal(csv.headers['content-type'], 'text/csv; charset=utf-8');
     assert.equal(csv.text.split('\r\n').length, 32);
-    assert.equal(csv.text.split('\r\n')[0], '"_id","_rev","_ts","_rest","n","city","tags"');
+    assert.equal(csv.text.split('\r\n')[0], '"_id","_rev","_ts","_deleted","_rest","n","city","tags"');
 
     const parquet = await exported(server, db, 'format=parquet');
     assert.equal(parquet.headers['content-type'], 'application/vnd.apache.parquet');
@@ -413,7 +413,7 @@ describe('exports', needsLibrary, () => {
     expectError(await exported(server, db, ''), 400, 'query_parse_error', /`parquet`, `ndjson` or `csv`/);
     expectError(await exported(server, db, 'format=arrow'), 400, 'query_parse_error', /`parquet`/);
     assert.equal((await exported(server, db, 'format=ndjson')).text, '');
-    assert.equal((await exported(server, db, 'format=csv')).text, '"_id","_rev","_ts","_rest"\r\n');
+    assert.equal((await exported(server, db, 'format=csv')).text, '"_id","_rev","_ts","_deleted","_rest"\r\n');
     assert.equal((await exported(server, db, 'format=parquet')).raw.subarray(0, 4).toString(), 'PAR1');
     expectError(await server.get('/missing/_export?format=csv'), 404, 'not_found');
   });

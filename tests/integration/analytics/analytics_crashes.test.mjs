@@ -1,8 +1,9 @@
 // An analytical store under random edits and kill -9 of the server and of its process: the table has the documents.
+import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomOf } from '../edits.mjs';
 import { expectStatus, sleep } from '../harness.mjs';
-import { assertSameRows, define, killProcess, needsLibrary, startAnalytics } from './analytics_support.mjs';
+import { ask, assertSameRows, current, define, killProcess, needsLibrary, startAnalytics } from './analytics_support.mjs';
 
 const seed = Number(process.env.ANALYTICS_SEED ?? Date.now() % 2 ** 31);
 const rounds = Number(process.env.ANALYTICS_ROUNDS ?? 8);
@@ -66,4 +67,55 @@ test(`random edits and kills of both processes, seed ${seed}`, needsLibrary, asy
     if (random(2)) await assertSameRows(server, db);
   }
   await assertSameRows(server, db);
+});
+
+test(`rows of deleted documents stay through kills of both processes, seed ${seed}`, needsLibrary, async (t) => {
+  const random = randomOf(seed);
+  const server = await startAnalytics(t);
+  const db = 'kept';
+  expectStatus(await server.put(`/${db}?q=2`), 201);
+  await define(server, db, { ttl: -1 });
+  const seen = new Map();  // the last revision that a query has shown, by id
+
+  const edit = async () => {
+    const { rows } = expectStatus(await server.get(`/${db}/_all_docs`), 200);
+    const revisions = new Map(rows.map(({ id, value }) => [id, value.rev]));
+    const docs = new Map();
+    for (let n = 0; n < 40; ++n) {
+      const _id = `d${random(60)}`;
+      const _rev = revisions.get(_id);
+      docs.set(_id, { _id, n: random(100), ...(_rev && { _rev }), ...(_rev && random(2) === 0 && { _deleted: true }) });
+    }
+    expectStatus(await server.post(`/${db}/_bulk_docs`, { docs: [...docs.values()] }), 201);
+    if (random(2) === 0) {
+      const id = `d${random(60)}`;
+      const { rows: [row] } = expectStatus(await server.post(`/${db}/_all_docs`, { keys: [id] }), 200);
+      if (row.value) {
+        expectStatus(await server.post(`/${db}/_purge`, { [id]: [row.value.rev] }), 201);
+        seen.delete(id);
+      }
+    }
+  };
+  const check = async () => {
+    await assertSameRows(server, db);
+    const rows = await ask(server, db, 'select _id, _rev, _deleted from documents');
+    const now = new Map(rows.map((row) => [row._id, row]));
+    assert.equal(now.size, rows.length);
+    for (const id of seen.keys()) assert.ok(now.has(id), `the row of ${id} is gone`);
+    for (const [id, row] of now) seen.set(id, row._rev);
+  };
+
+  for (let round = 0; round < rounds; ++round) {
+    for (let n = 0; n < 3; ++n) {
+      await edit();
+      if (random(2)) await current(server, db);
+      if (random(3) === 0) killProcess(server);
+    }
+    if (random(4) === 0) await define(server, db, { ttl: random(2) ? -1 : 100_000 });
+    if (random(2)) {
+      await server.kill();
+      await server.relaunch();
+    }
+    await check();
+  }
 });

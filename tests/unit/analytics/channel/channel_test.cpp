@@ -14,6 +14,7 @@
 using namespace octavo;
 using analytics::Channel;
 using analytics::FrameKind;
+using analytics::RowChange;
 using namespace std::chrono_literals;
 
 namespace {
@@ -96,8 +97,8 @@ TEST_CASE("reasons that are cut through a character, or are long, are sent") {
 
 TEST_CASE("batches and removals are read as they were written, and refused when they are cut off") {
   analytics::BatchWriter writer(3, 9, true);
-  writer.add({.id = "a", .revision = "1-x", .modified_s = 5, .present = true, .json = R"({"n":1})"});
-  writer.add({.id = "b", .revision = "", .modified_s = 0, .present = false, .json = ""});
+  writer.add({.id = "a", .revision = "1-x", .modified_s = 5, .row = RowChange::replace, .json = R"({"n":1})"});
+  writer.add({.id = "b", .revision = "", .modified_s = 0, .row = RowChange::mark_deleted, .json = ""});
   const auto batch = analytics::read_batch(writer.payload());
   REQUIRE(batch);
   CHECK(batch->from == 3);
@@ -106,11 +107,12 @@ TEST_CASE("batches and removals are read as they were written, and refused when 
   REQUIRE(batch->changes.size() == 2);
   CHECK(batch->changes[0].json == R"({"n":1})");
   CHECK(batch->changes[0].modified_s == 5);
-  CHECK_FALSE(batch->changes[1].present);
+  CHECK(batch->changes[1].row == RowChange::mark_deleted);
   CHECK_FALSE(analytics::read_batch(writer.payload().substr(0, writer.payload().size() - 1)));
 
-  const auto removal = analytics::read_removal(analytics::removal_payload({"a", "b c"}, 4));
+  const auto removal = analytics::read_removal(analytics::removal_payload({"a", "b c"}, 4, true));
   REQUIRE(removal);
+  CHECK(removal->marks);
   CHECK(removal->purge_count == 4);
   CHECK(removal->ids == std::vector<std::string_view>{"a", "b c"});
 }
