@@ -69,7 +69,7 @@ Expected<void> Analytics::require_enabled() const {
 query::FeedAttachmentFactory Analytics::attachments() {
   return [this](partitioning::Database& database) {
     auto& pool = followers_ ? *followers_ : database.engine().indexers();
-    return std::make_unique<DatabaseAnalytics>(database, process_.get(), pool, tasks_);
+    return std::make_unique<DatabaseAnalytics>(database, groups_, process_.get(), pool, tasks_);
   };
 }
 
@@ -99,8 +99,7 @@ Expected<std::optional<Frame>> Analytics::Query::next() {
   return frame;
 }
 
-Expected<Analytics::Query> Analytics::begin(Lane& lane, FrameKind kind, const std::filesystem::path& file,
-                                            boost::json::object request) {
+Expected<Analytics::Query> Analytics::begin(Lane& lane, FrameKind kind, const boost::json::object& request) {
   if (lane.running.fetch_add(1) >= lane.count_max) {
     lane.running.fetch_sub(1);
     Error error{ErrorCode::throttled,
@@ -115,21 +114,29 @@ Expected<Analytics::Query> Analytics::begin(Lane& lane, FrameKind kind, const st
     return std::unexpected(std::move(channel).error());
   }
   Query begun(*this, lane, *std::move(channel));
-  request["file"] = file.string();
   OCTAVO_TRY_VOID(begun.channel_->send(kind, boost::json::serialize(request)));
   return begun;
 }
 
-Expected<Analytics::Query> Analytics::ask(const std::filesystem::path& file, const boost::json::object& query) {
-  return begin(queries_, FrameKind::run_sql, file, query);
+Expected<Analytics::Query> Analytics::ask(const TablePlace& table, boost::json::object query) {
+  query["table"] = to_json(table);
+  return begin(queries_, FrameKind::run_sql, query);
 }
 
-Expected<Analytics::Query> Analytics::export_rows(const std::filesystem::path& file, boost::json::object query) {
+Expected<Analytics::Query> Analytics::ask_group(const std::vector<TablePlace>& tables, boost::json::object query) {
+  boost::json::array places;
+  for (const TablePlace& table : tables) places.push_back(to_json(table));
+  query["group"] = std::move(places);
+  return begin(queries_, FrameKind::run_sql, query);
+}
+
+Expected<Analytics::Query> Analytics::export_rows(const TablePlace& table, boost::json::object query) {
+  query["table"] = to_json(table);
   query["export_ms"] = exports_.time_max.count();
-  return begin(exports_, FrameKind::run_sql, file, std::move(query));
+  return begin(exports_, FrameKind::run_sql, query);
 }
 
-Expected<Analytics::Query> Analytics::export_folder(const std::filesystem::path& file, const std::string& folder,
+Expected<Analytics::Query> Analytics::export_folder(const TablePlace& table, const std::string& folder,
                                                     const std::string& owner,
                                                     const std::vector<std::string>& partition_by) {
   if (export_folder_.empty()) {
@@ -139,18 +146,18 @@ Expected<Analytics::Query> Analytics::export_folder(const std::filesystem::path&
                 "exports_disabled");
   }
   std::error_code ignored;
-  return begin(exports_, FrameKind::export_folder, file,
-               {{"parent", std::filesystem::absolute(export_folder_, ignored).string()},
+  return begin(exports_, FrameKind::export_folder,
+               {{"table", to_json(table)},
+                {"parent", std::filesystem::absolute(export_folder_, ignored).string()},
                 {"folder", folder},
                 {"owner", owner},
                 {"partition_by", boost::json::value_from(partition_by)},
                 {"export_ms", exports_.time_max.count()}});
 }
 
-Expected<boost::json::object> Analytics::table_status(const std::filesystem::path& file) {
+Expected<boost::json::object> Analytics::table_status(const TablePlace& table) {
   OCTAVO_TRY(auto channel, process_->connect());
-  const boost::json::object request{{"file", file.string()}};
-  OCTAVO_TRY_VOID(channel.send(FrameKind::read_status, boost::json::serialize(request)));
+  OCTAVO_TRY_VOID(channel.send(FrameKind::read_status, boost::json::serialize(to_json(table))));
   const auto until = std::chrono::steady_clock::now() + status_patience;
   while (std::chrono::steady_clock::now() < until) {
     OCTAVO_TRY(const auto frame, channel.receive(frame_patience));

@@ -63,21 +63,23 @@ class Analytics {
     std::unique_ptr<Channel> channel_;
     std::chrono::steady_clock::time_point deadline_;
   };
-  /// Begins a query to the table in the file (DatabaseAnalytics::file). Blocks: for workers(). Errors: throttled: too many
-  /// run; those of Process::connect.
-  Expected<Query> ask(const std::filesystem::path& file, const boost::json::object& query);
+  /// Begins a query to a table (DatabaseAnalytics::table). Blocks: for workers(). Errors: throttled: too many run; those
+  /// of Process::connect.
+  Expected<Query> ask(const TablePlace& table, boost::json::object query);
+  /// The same to the tables of a group: all of them, as the process refuses the query if it has others.
+  Expected<Query> ask_group(const std::vector<TablePlace>& tables, boost::json::object query);
   /// As ask(), with the limits of exports: begins with a frame `reply` that has {checkpoint}, the sequence of the database
   /// whose rows follow.
-  Expected<Query> export_rows(const std::filesystem::path& file, boost::json::object query);
+  Expected<Query> export_rows(const TablePlace& table, boost::json::object query);
   /// By how many columns an exported folder can be divided.
   static constexpr std::size_t partition_columns_max = 8;
   /// Begins to bring a folder of files up to date (analytics/export/folder_export.h), with the limits of exports: the
   /// answer is one frame `reply`. `folder` is a name in the setting `analytics.export_folder`. Errors: as ask();
   /// unsupported with the word exports_disabled: there is no such setting.
-  Expected<Query> export_folder(const std::filesystem::path& file, const std::string& folder, const std::string& owner,
+  Expected<Query> export_folder(const TablePlace& table, const std::string& folder, const std::string& owner,
                                 const std::vector<std::string>& partition_by);
   /// What the process knows of the table: {checkpoint, rows, columns}. Blocks.
-  Expected<boost::json::object> table_status(const std::filesystem::path& file);
+  Expected<boost::json::object> table_status(const TablePlace& table);
 
   /// Threads for what waits for the process, beside those of the engine: it has a low priority. Precondition: enabled.
   Workers& workers() { return *workers_; }
@@ -87,12 +89,13 @@ class Analytics {
 
  private:
   friend class Query;
-  Expected<Query> begin(Lane& lane, FrameKind kind, const std::filesystem::path& file, boost::json::object request);
+  Expected<Query> begin(Lane& lane, FrameKind kind, const boost::json::object& request);
 
   const std::filesystem::path export_folder_;  ///< empty: none
   Lane queries_;
   Lane exports_;
   query::ActiveTasks* const tasks_;
+  Groups groups_;
   std::unique_ptr<Process> process_;  ///< null: not enabled
   std::unique_ptr<Workers> workers_;  ///< as above
   std::unique_ptr<boost::asio::thread_pool> followers_;

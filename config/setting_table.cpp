@@ -297,7 +297,7 @@ std::vector<Setting> make_table() {
       text("analytics", "library_sha256", &Draft::analytics_library_sha256,
            "SHA-256 checksum of that library, in hexadecimal, for another build; none = that of the one fetched"),
       size("analytics", "memory_limit", &Draft::analytics_memory_limit, {64 * MiB, 1 * TiB},
-           "Memory of DuckDB for each database; beyond: files, and then an error"),
+           "Memory of DuckDB for each database or group; beyond: files, and then an error"),
       size("analytics", "max_temp_size", &Draft::analytics_max_temp_size, {0, 64 * TiB},
            "Disk for what queries of a database do not keep in memory"),
       duration("analytics", "query_timeout", &Draft::analytics_query_timeout_ms, between(100ms, 1h),

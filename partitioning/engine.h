@@ -82,6 +82,9 @@ using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Databa
 ///     projection-<identity>/      LMDB: the state of a projection of this database
 ///     copy-<id>/                  LMDB: the state of a copy of this database
 ///     analytics/<id>.duckdb       DuckDB: the analytical store; with .wal, .tmp/ and .export/
+///   analytics/<identity>/         the analytical stores of a group of databases, by the hash of its name
+///     <id>.duckdb                 DuckDB: one of them; with .wal
+///     group.tmp/, group.export/   DuckDB's temporary files, and results on their way
 ///   …/new/                        LMDB: the draft of a compaction, in the folder that it compacts
 class Engine {
  public:

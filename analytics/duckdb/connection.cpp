@@ -11,12 +11,17 @@ namespace octavo::analytics::duckdb {
 namespace {
 
 // Opening fails with these texts although the file may be sound.
-constexpr std::array<std::string_view, 7> passing_causes{"lock",  "emory",            "open files", "space",
-                                                         "quota", "ermission denied", "Input/output"};
+constexpr std::array<std::string_view, 8> passing_causes{
+    "lock", "emory", "open files", "space", "quota", "ermission denied", "Input/output", "already"};
 
 bool may_be_sound(std::string_view text) {
   return std::ranges::any_of(passing_causes,
                              [&](std::string_view cause) { return text.find(cause) != std::string_view::npos; });
+}
+
+std::unexpected<Error> unopened(std::string reason) {
+  const auto code = may_be_sound(reason) ? ErrorCode::io_failure : ErrorCode::corrupted;
+  return fail(code, std::move(reason));
 }
 
 }  // namespace
@@ -43,12 +48,24 @@ Error error_of(ErrorType type, std::string_view text) {
 
 Expected<std::shared_ptr<Instance>> Instance::open(const Api& api, const std::filesystem::path& file,
                                                    const InstanceLimits& limits) {
+  return open(api, file.string(), file.string(), file.string() + ".export", limits);
+}
+
+// Files are attached after the instance is confined: their whole folder is allowed.
+Expected<std::shared_ptr<Instance>> Instance::open_group(const Api& api, const std::filesystem::path& folder,
+                                                         const InstanceLimits& limits) {
+  return open(api, ":memory:", (folder / "group").string(), folder, limits);
+}
+
+Expected<std::shared_ptr<Instance>> Instance::open(const Api& api, const std::string& path, const std::string& beside,
+                                                   const std::filesystem::path& allowed_folder,
+                                                   const InstanceLimits& limits) {
   Owned<ConfigHandle> config(api.destroy_config);
   if (api.create_config(config.out()) != success) return out_of_memory();
   const std::array<std::pair<const char*, std::string>, 5> options{{
       {"memory_limit", fmt::format("{}B", limits.memory_bytes)},
       {"threads", std::to_string(limits.threads)},
-      {"temp_directory", file.string() + ".tmp"},
+      {"temp_directory", beside + ".tmp"},
       {"autoinstall_known_extensions", "false"},
       {"autoload_known_extensions", "false"},
   }};
@@ -57,31 +74,43 @@ Expected<std::shared_ptr<Instance>> Instance::open(const Api& api, const std::fi
       return fail(ErrorCode::internal, fmt::format("DuckDB does not take the option {}={}.", name, value));
     }
   }
-  std::shared_ptr<Instance> instance(new Instance(api, file.string() + ".export"));
+  std::shared_ptr<Instance> instance(new Instance(api, beside + ".export"));
   char* text = nullptr;
-  if (api.open_ext(file.c_str(), instance->database_.out(), config.get(), &text) == success) {
-    OCTAVO_TRY_VOID(confine(instance, limits));
+  if (api.open_ext(path.c_str(), instance->database_.out(), config.get(), &text) == success) {
+    OCTAVO_TRY_VOID(instance->confine(allowed_folder, limits));
     return instance;
   }
   std::string reason = text != nullptr ? text : "DuckDB cannot open the file.";
   api.free(text);
-  const auto code = may_be_sound(reason) ? ErrorCode::io_failure : ErrorCode::corrupted;
-  return fail(code, std::move(reason));
+  return unopened(std::move(reason));
+}
+
+Expected<void> Instance::attach(const std::filesystem::path& file, std::string_view as) {
+  auto attached = run(fmt::format("attach {} as {}", quoted_text(file.string()), quoted_name(as)));
+  if (attached) return attached;
+  return unopened(std::move(attached).error().reason);
+}
+
+Expected<void> Instance::detach(std::string_view as) {
+  return run(fmt::format("detach {}", quoted_name(as)));
 }
 
 // As statements: as an option at the opening, the limit of temporary files is shown but not kept (1.5.6). Afterwards
 // nothing outside of the file and its export folder can be read or written, and no statement changes any of this.
-Expected<void> Instance::confine(const std::shared_ptr<Instance>& instance, const InstanceLimits& limits) {
+Expected<void> Instance::confine(const std::filesystem::path& allowed_folder, const InstanceLimits& limits) {
   std::error_code failed;
-  std::filesystem::remove_all(instance->export_folder(), failed);
-  std::filesystem::create_directories(instance->export_folder(), failed);
+  std::filesystem::remove_all(export_folder(), failed);
+  std::filesystem::create_directories(export_folder(), failed);
   if (failed) return fail(ErrorCode::io_failure, "The folder for exports: " + failed.message());
-  OCTAVO_TRY(auto connection, Connection::open(instance));
-  const std::string folder = quoted_text(instance->export_folder().string() + "/");
-  OCTAVO_TRY_VOID(connection.run(fmt::format("set allowed_directories = [{}]", folder)));
-  OCTAVO_TRY_VOID(connection.run(fmt::format("set max_temp_directory_size = '{}B'", limits.temporary_bytes)));
-  OCTAVO_TRY_VOID(connection.run("set enable_external_access = false"));
-  return connection.run("set lock_configuration = true");
+  OCTAVO_TRY_VOID(run(fmt::format("set allowed_directories = [{}]", quoted_text(allowed_folder.string() + "/"))));
+  OCTAVO_TRY_VOID(run(fmt::format("set max_temp_directory_size = '{}B'", limits.temporary_bytes)));
+  OCTAVO_TRY_VOID(run("set enable_external_access = false"));
+  return run("set lock_configuration = true");
+}
+
+Expected<void> Instance::run(const std::string& sql) {
+  OCTAVO_TRY(auto connection, Connection::open(shared_from_this()));
+  return connection.run(sql);
 }
 
 std::optional<Error> Result::error() {

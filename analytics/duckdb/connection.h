@@ -46,21 +46,33 @@ struct InstanceLimits {
   std::size_t threads = 1;
 };
 
-/// A file of DuckDB that is open. It reads and writes no other file but those of its export folder and temporary ones,
-/// both beside it, and no statement can change its configuration. Thread-safe; connections must be gone before it is.
-class Instance {
+/// A file of DuckDB that is open, or an instance to which files of one folder are attached. It reads and writes no other
+/// file but those of its export folder and temporary ones, both beside it, and no statement can change its
+/// configuration. Thread-safe; connections must be gone before it is.
+class Instance : public std::enable_shared_from_this<Instance> {
  public:
   /// Opens or creates the file. Errors: io_failure (another process has it open, memory, descriptors, the disk:
   /// may pass), corrupted.
   static Expected<std::shared_ptr<Instance>> open(const Api& api, const std::filesystem::path& file,
                                                   const InstanceLimits& limits);
+  /// An instance without a file, for those of the folder, which is created.
+  static Expected<std::shared_ptr<Instance>> open_group(const Api& api, const std::filesystem::path& folder,
+                                                        const InstanceLimits& limits);
+  /// Opens or creates a file of the folder under a name. Errors: as open(). Precondition: made by open_group().
+  Expected<void> attach(const std::filesystem::path& file, std::string_view as);
+  Expected<void> detach(std::string_view as);
+
   const Api& api() const { return api_; }
   DatabaseHandle handle() const { return database_.get(); }
   /// Where a query may leave its result as a file, and is removed from at once. Empty when the file is opened.
   const std::filesystem::path& export_folder() const { return export_folder_; }
 
  private:
-  static Expected<void> confine(const std::shared_ptr<Instance>& instance, const InstanceLimits& limits);
+  static Expected<std::shared_ptr<Instance>> open(const Api& api, const std::string& path, const std::string& beside,
+                                                  const std::filesystem::path& allowed_folder,
+                                                  const InstanceLimits& limits);
+  Expected<void> confine(const std::filesystem::path& allowed_folder, const InstanceLimits& limits);
+  Expected<void> run(const std::string& sql);
   Instance(const Api& api, std::filesystem::path export_folder)
       : api_(api), export_folder_(std::move(export_folder)), database_(api.close) {}
 

@@ -73,9 +73,13 @@ struct DatabaseAnalytics::Entry {
   std::optional<Error> unopened;       ///< why it is not open yet
 };
 
-DatabaseAnalytics::DatabaseAnalytics(partitioning::Database& database, Process* process, boost::asio::thread_pool& pool,
-                                     query::ActiveTasks* tasks)
-    : database_(database), process_(process), context_{database, tasks, jobs_, progress_, nullptr}, jobs_(pool) {
+DatabaseAnalytics::DatabaseAnalytics(partitioning::Database& database, Groups& groups, Process* process,
+                                     boost::asio::thread_pool& pool, query::ActiveTasks* tasks)
+    : database_(database),
+      groups_(groups),
+      process_(process),
+      context_{database, tasks, jobs_, progress_, nullptr},
+      jobs_(pool) {
   auto definition = definition_of(database.engine().catalog(), database.instance_tag());
   if (!definition) {
     spdlog::error("database {}: its analytical store: {}", database.name(), definition.error().reason);
@@ -97,6 +101,7 @@ DatabaseAnalytics::~DatabaseAnalytics() {
 }
 
 void DatabaseAnalytics::resume(partitioning::Engine& engine) {
+  remove_unused_group_files(engine);
   query::open_sources(engine, "databases with an analytical store", databases_with_store);
 }
 
@@ -124,6 +129,7 @@ void DatabaseAnalytics::replace(EntryPtr next) {
     before->follower->set_stopping(true);
     before->feed->close();
   }
+  if (before && !before->definition.group.empty()) remove_files(place_of(database_, before->definition));
   if (next) remove_files_but(next->definition.id);
   if (next && next->feed) start(next);
 }
@@ -131,7 +137,7 @@ void DatabaseAnalytics::replace(EntryPtr next) {
 // Those of former definitions, which a crash may have left.
 void DatabaseAnalytics::remove_files_but(const std::string& id) const {
   std::error_code ignored;
-  const auto folder = TableFeed::file_of(database_, {}).parent_path();
+  const auto folder = place_of(database_, {}).file.parent_path();
   for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
     if (id.empty() || !file.path().filename().string().starts_with(id)) {
       std::filesystem::remove_all(file.path(), ignored);
@@ -205,7 +211,7 @@ Expected<void> DatabaseAnalytics::define(Definition definition) {
     definition.id = before->definition.id;
     definition.rereads = before->definition.rereads + (before->definition.lacks_rows_of(definition) ? 1 : 0);
   }
-  OCTAVO_TRY_VOID(store_definition(database_.engine().catalog(), database_.instance_tag(), definition));
+  OCTAVO_TRY_VOID(groups_.store(database_, definition));
   auto next = std::make_shared<Entry>(std::move(definition));
   if (keeps_table) {
     take_over(*before, next);
@@ -235,7 +241,7 @@ Expected<void> DatabaseAnalytics::remove() {
   const std::lock_guard changing(change_mutex_);
   OCTAVO_TRY(const auto definition, definition_of(database_.engine().catalog(), database_.instance_tag()));
   if (!definition) return no_store();
-  OCTAVO_TRY_VOID(erase_definition(database_.engine().catalog(), database_.instance_tag()));
+  OCTAVO_TRY_VOID(groups_.erase(database_));
   replace(nullptr);
   remove_files_but("");
   return {};
@@ -249,12 +255,12 @@ std::optional<DatabaseAnalytics::View> DatabaseAnalytics::view() {
     const auto definition = definition_of(database_.engine().catalog(), database_.instance_tag());
     if (!definition || !*definition) return std::nullopt;
     view.definition = **definition;
-    view.file = TableFeed::file_of(database_, view.definition);
+    view.place = place_of(database_, view.definition);
     view.state = process_ != nullptr ? "building" : "disabled";
     return view;
   }
   view.definition = shown->definition;
-  view.file = TableFeed::file_of(database_, view.definition);
+  view.place = place_of(database_, view.definition);
   if (!shown->feed) {
     view.state = "disabled";
     return view;
@@ -300,7 +306,12 @@ Task<Expected<void>> DatabaseAnalytics::wait(storage::Sequence sequence,
   }
 }
 
-Expected<std::filesystem::path> DatabaseAnalytics::file() {
+Expected<std::string> DatabaseAnalytics::group() const {
+  OCTAVO_TRY(const auto definition, definition_of(database_.engine().catalog(), database_.instance_tag()));
+  return definition ? definition->group : std::string();
+}
+
+Expected<TablePlace> DatabaseAnalytics::table() {
   constexpr std::string_view opens = "The analytical store is being opened: try again.";
   const EntryPtr found = entry();
   if (!found) {
@@ -318,7 +329,7 @@ Expected<std::filesystem::path> DatabaseAnalytics::file() {
                 fmt::format("The table is being built: it has the database up to the sequence {} of {}. Try again later.",
                             found->feed->checkpoint(), database_.watermark()));
   }
-  return TableFeed::file_of(database_, found->definition);
+  return place_of(database_, found->definition);
 }
 
 void DatabaseAnalytics::committed() {
@@ -361,6 +372,9 @@ void DatabaseAnalytics::shut_down() {
   if (followed && followed->follower) {
     followed->follower->end_task();
     followed->feed->close();
+  }
+  if (followed && database_.deleted() && !followed->definition.group.empty()) {
+    remove_files(place_of(database_, followed->definition));
   }
   progress_.notify_all();
 }

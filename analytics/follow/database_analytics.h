@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include "analytics/follow/definition.h"
+#include "analytics/follow/groups.h"
 #include "analytics/follow/table_feed.h"
 #include "analytics/process/process.h"
 #include "base/jobs/background_jobs.h"
@@ -28,31 +28,33 @@ namespace octavo::analytics {
 class DatabaseAnalytics final : public query::FeedAttachment {
  public:
   /// `process`: null: analytics are not enabled, so nothing is followed. `pool`: for what waits for the process.
-  DatabaseAnalytics(partitioning::Database& database, Process* process, boost::asio::thread_pool& pool,
+  DatabaseAnalytics(partitioning::Database& database, Groups& groups, Process* process, boost::asio::thread_pool& pool,
                     query::ActiveTasks* tasks);
   ~DatabaseAnalytics() override;
 
   // These block, as they write to the catalog.
 
   /// Begins the store, or gives it another definition: then its table is made again, unless only the time differs that
-  /// rows stay. Errors: those of Process::connect that do not pass.
+  /// rows stay. Errors: those of Process::connect that do not pass; conflict: another database of the group has the name.
   Expected<void> define(Definition definition);
   /// Ends the store and removes its file. Error not_found: the database has no store.
   Expected<void> remove();
 
   struct View {
     Definition definition;
-    std::filesystem::path file;  ///< of the table; it may not be there yet
-    std::string_view state;      ///< disabled, building, following, waiting
+    TablePlace place;        ///< the table may not be there yet
+    std::string_view state;  ///< disabled, building, following, waiting
     std::optional<Error> failure;
     storage::Sequence sequence = 0;
     storage::Sequence behind = 0;  ///< changes that the table lacks, at most
   };
   /// nullopt: the database has no analytical store.
   std::optional<View> view();
-  /// The file of the table, for queries. Errors: not_found: the database has no analytical store; overloaded: the table
-  /// is not built or opened yet; why it cannot be opened.
-  Expected<std::filesystem::path> file();
+  /// The table, for queries. Errors: not_found: the database has no analytical store; overloaded: the table is not built
+  /// or opened yet; why it cannot be opened.
+  Expected<TablePlace> table();
+  /// The group of the database; empty: it has none, or no store. Reads the catalog.
+  Expected<std::string> group() const;
 
   /// Waits until the table has what the database had up to `sequence`, and lacks what was purged. Errors: not_found: there
   /// is no store; timeout at the deadline; why the table cannot be followed.
@@ -82,6 +84,7 @@ class DatabaseAnalytics final : public query::FeedAttachment {
                                    storage::Sequence sequence);
 
   partitioning::Database& database_;
+  Groups& groups_;
   Process* const process_;
   std::atomic<bool> any_{false};
   std::atomic<bool> planned_{false};

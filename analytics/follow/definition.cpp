@@ -1,6 +1,7 @@
 #include "analytics/follow/definition.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -25,6 +26,14 @@ constexpr std::string_view syntax_word = "analytics_syntax";
 constexpr std::string_view fact_name = "analytics";
 constexpr std::size_t id_bytes = 16;
 constexpr std::string_view databases_area = "analytics";
+
+// Names of databases and schemas that there are already: with a second one, names in statements would be ambiguous.
+constexpr std::array<std::string_view, 7> reserved_names{"main",   "memory",             "system",    "temp",
+                                                         "octavo", "information_schema", "pg_catalog"};
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+}
 
 // nullopt: no path of a property of the top level.
 std::optional<std::string> property_of_path(std::string_view path) {
@@ -84,6 +93,23 @@ Expected<std::int64_t> read_ttl(const json::value& value) {
   return value.get_int64();
 }
 
+Expected<std::string> read_name(std::string_view member, const json::value& value, std::size_t bytes_max) {
+  const std::string_view name = value.is_string() ? std::string_view(value.get_string()) : std::string_view();
+  if (name.empty() || name.size() > bytes_max || std::ranges::any_of(name, is_control)) {
+    return fail(ErrorCode::bad_request,
+                fmt::format("`{}` must be a name of 1 to {} bytes without control characters.", member, bytes_max), syntax_word);
+  }
+  return std::string(name);
+}
+
+Expected<void> check_reserved(std::string_view as) {
+  for (const std::string_view reserved : reserved_names) {
+    if (!equals_ignoring_case(as, reserved)) continue;
+    return fail(ErrorCode::bad_request, fmt::format("`as` cannot be `{}`, which has a meaning in DuckDB.", as), syntax_word);
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<Definition> Definition::parse(const json::object& object) {
@@ -111,15 +137,24 @@ Expected<Definition> Definition::parse(const json::object& object) {
       OCTAVO_TRY(definition.flatten, read_flatten(value));
     } else if (name == "ttl") {
       OCTAVO_TRY(definition.ttl_s, read_ttl(value));
+    } else if (name == "group") {
+      OCTAVO_TRY(definition.group, read_name(name, value, Definition::group_bytes_max));
+    } else if (name == "as") {
+      OCTAVO_TRY(definition.as, read_name(name, value, Definition::as_bytes_max));
+      OCTAVO_TRY_VOID(check_reserved(definition.as));
     } else {
       return fail(ErrorCode::bad_request,
-                  fmt::format("Unknown member `{}`; the known ones are mode, include, flatten and ttl.",
+                  fmt::format("Unknown member `{}`; the known ones are mode, include, flatten, ttl, group and as.",
                               std::string_view(name).substr(0, 64)),
                   syntax_word);
     }
   }
   if (mode != well_defined && mode != full_fidelity) {
     return fail(ErrorCode::bad_request, "`mode` must be `well_defined` or `full_fidelity`.", syntax_word);
+  }
+  if (definition.group.empty() != definition.as.empty()) {
+    return fail(ErrorCode::bad_request,
+                "`group` and `as` belong together, such as {\"group\":\"shop\",\"as\":\"orders\"}.", syntax_word);
   }
   definition.id = crypto::hex_identity(crypto::random_bytes(id_bytes));
   definition.json = object;
@@ -167,6 +202,13 @@ Expected<void> store_definition(Catalog& catalog, std::string_view tag, const De
 Expected<void> erase_definition(Catalog& catalog, std::string_view tag) {
   OCTAVO_TRY_VOID(catalog.erase_fact(Catalog::area_of_database(tag), fact_name));
   return catalog.erase_fact(databases_area, tag);
+}
+
+Expected<std::vector<std::string>> tags_with_store(Catalog& catalog) {
+  OCTAVO_TRY(const auto facts, catalog.facts(databases_area));
+  std::vector<std::string> tags;
+  for (const auto& [tag, empty] : facts) tags.push_back(tag);
+  return tags;
 }
 
 Expected<std::vector<std::string>> databases_with_store(Catalog& catalog) {

@@ -13,7 +13,7 @@
 
 /// Format (facts of analytical stores):
 ///   area of the database   "analytics"           → {"id":…,"rereads":…,"definition":{"mode":"well_defined"|"full_fidelity",
-///                                                  "include":[…],"flatten":{…},"ttl":…}}
+///                                                  "include":[…],"flatten":{…},"ttl":…,"group":…,"as":…}}
 ///   area "analytics"       tag of the database   → (empty)          it may have an analytical store
 namespace octavo::analytics {
 
@@ -32,6 +32,11 @@ struct Definition {
   /// the document, whether or not it still exists.
   std::int64_t ttl_s = 0;
   static constexpr std::int64_t forever = -1;
+  /// The databases whose tables can be joined with this one, and the table's name among them; both empty: it is alone.
+  std::string group;
+  std::string as;
+  static constexpr std::size_t group_bytes_max = 1'024;
+  static constexpr std::size_t as_bytes_max = 1'024;
   /// A table that has read the feed for another number reads it from the beginning, and keeps its rows.
   std::uint64_t rereads = 0;
   boost::json::object json;  ///< as it was given, with the mode, without a `ttl` of 0
@@ -48,6 +53,8 @@ struct Definition {
 Expected<std::optional<Definition>> definition_of(storage::Catalog& catalog, std::string_view tag);
 Expected<void> store_definition(storage::Catalog& catalog, std::string_view tag, const Definition& definition);
 Expected<void> erase_definition(storage::Catalog& catalog, std::string_view tag);
+/// Instance tags of databases that may have an analytical store.
+Expected<std::vector<std::string>> tags_with_store(storage::Catalog& catalog);
 /// Names of the databases that have an analytical store. Forgets those that are gone.
 Expected<std::vector<std::string>> databases_with_store(storage::Catalog& catalog);
 

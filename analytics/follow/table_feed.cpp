@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analytics/channel/batch.h"
+#include "analytics/follow/groups.h"
 #include "query/json/document_text.h"
 #include "query/json/parsed_document.h"
 #include "storage/document/document.h"
@@ -17,7 +18,6 @@ namespace {
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view folder_name = "analytics";
 constexpr std::chrono::milliseconds answer_patience{10'000};
 // Some tenths of a second: what follows the feed waits for it.
 constexpr std::size_t expired_rows_max = 10'000;
@@ -43,11 +43,6 @@ TableFeed::TableFeed(partitioning::Database& database, Definition definition, Pr
       process_(process),
       rereads_(definition_.rereads) {}
 
-std::filesystem::path TableFeed::file_of(const partitioning::Database& database, const Definition& definition) {
-  std::error_code ignored;
-  return std::filesystem::absolute(database.folder(), ignored) / folder_name / (definition.id + ".duckdb");
-}
-
 Expected<void> TableFeed::open() {
   const std::lock_guard working(work_mutex_);
   return open_with_lock();
@@ -57,21 +52,21 @@ Expected<void> TableFeed::open() {
 Expected<void> TableFeed::open_with_lock() {
   if (closed_) return fail(ErrorCode::not_found, "The analytical store was removed.");
   if (channel_) return {};
-  const std::filesystem::path file = file_of(database_, definition_);
+  const TablePlace place = place_of(database_, definition_);
   std::error_code failed;
-  std::filesystem::create_directories(file.parent_path(), failed);
+  std::filesystem::create_directories(place.file.parent_path(), failed);
   if (failed) return fail(ErrorCode::io_failure, "The folder of the analytical store: " + failed.message());
   OCTAVO_TRY(auto channel, process_.connect());
   {
     const std::lock_guard lock(channel_mutex_);
     channel_.emplace(std::move(channel));
   }
-  const json::object request{{"file", file.string()},
-                             {"include", json::value_from(definition_.include)},
-                             {"mode", definition_.json.at("mode")},
-                             {"flatten", definition_.flatten},
-                             {"beyond", database_.watermark()},
-                             {"rereads", rereads_}};
+  json::object request = to_json(place);
+  request["include"] = json::value_from(definition_.include);
+  request["mode"] = definition_.json.at("mode");
+  request["flatten"] = definition_.flatten;
+  request["beyond"] = database_.watermark();
+  request["rereads"] = rereads_;
   OCTAVO_TRY(const std::string reply, ask(FrameKind::open_table, json::serialize(request)));
   complete_through_.store(0, std::memory_order_release);
   return learn_state(reply);

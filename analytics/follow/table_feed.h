@@ -57,8 +57,6 @@ class TableFeed final : public query::FeedConsumer {
   bool built() const { return built_.load(std::memory_order_acquire); }
   /// How long the last batch took.
   std::chrono::milliseconds last_batch() const { return last_batch_.load(std::memory_order_relaxed); }
-  /// The file of DuckDB, in the database's folder: it goes with the database.
-  static std::filesystem::path file_of(const partitioning::Database& database, const Definition& definition);
 
  private:
   Expected<std::string> ask(FrameKind kind, std::string_view payload);

@@ -33,9 +33,8 @@ DocumentTable::DocumentTable(Connection connection, const SchemaRules& rules) : 
   }
 }
 
-Expected<DocumentTable> DocumentTable::open(std::shared_ptr<duckdb::Instance> instance, const SchemaRules& rules,
-                                            std::uint64_t beyond, std::uint64_t rereads) {
-  OCTAVO_TRY(auto connection, Connection::open(std::move(instance)));
+Expected<DocumentTable> DocumentTable::open(Connection connection, const SchemaRules& rules, std::uint64_t beyond,
+                                            std::uint64_t rereads) {
   DocumentTable table(std::move(connection), rules);
   OCTAVO_TRY(const bool loaded, table.load(beyond, rereads));
   if (!loaded) OCTAVO_TRY_VOID(table.create(rereads));
@@ -45,8 +44,8 @@ Expected<DocumentTable> DocumentTable::open(std::shared_ptr<duckdb::Instance> in
 // False: there is no table that can be used.
 Expected<bool> DocumentTable::load(std::uint64_t beyond, std::uint64_t rereads) {
   const auto tables = connection_.rows(
-      "select count(*) from duckdb_tables() where not temporary and ((schema_name = 'octavo' and table_name in ('state', "
-      "'columns')) or schema_name = 'main')");
+      "select count(*) from duckdb_tables() where not temporary and database_name = current_database() and ((schema_name = "
+      "'octavo' and table_name in ('state', 'columns')) or schema_name = 'main')");
   if (!tables) return std::unexpected(tables.error());
   if (tables->front().front().integer != static_cast<std::int64_t>(2 + tables_.size())) return false;
   const auto state = connection_.rows("select format, checkpoint, purge_count, built::bigint, rereads from octavo.state");
@@ -204,7 +203,8 @@ Expected<TableStatus> read_table_status(Connection& connection) {
   status.state = {static_cast<std::uint64_t>(state->front()[1].integer),
                   static_cast<std::uint64_t>(state->front()[2].integer)};
   OCTAVO_TRY(const auto names,
-             connection.rows("select table_name from duckdb_tables() where not temporary and schema_name = 'main' order by table_name"));
+             connection.rows("select table_name from duckdb_tables() where not temporary and database_name = current_database() and "
+                             "schema_name = 'main' order by table_name"));
   for (const auto& name : names) {
     const std::string& table = name.front().text;
     OCTAVO_TRY(const auto rows, connection.rows("select count(*) from " + duckdb::quoted_name(table)));

@@ -63,10 +63,10 @@ struct TableState {
 /// change is missing or there twice. One thread at a time.
 class DocumentTable {
  public:
-  /// Opens or creates the table. `rules` decide which columns it has. `beyond`: the sequence of the database; a table that
-  /// is further belongs to another past, and is made again. `rereads`: if it is another number than the table's, the rows
-  /// stay and the checkpoint is 0. Errors: those of error_of().
-  static Expected<DocumentTable> open(std::shared_ptr<duckdb::Instance> instance, const SchemaRules& rules,
+  /// Opens or creates the table in the database that the connection uses. `rules` decide which columns it has. `beyond`: the
+  /// sequence of the database; a table that is further belongs to another past, and is made again. `rereads`: if it is
+  /// another number than the table's, the rows stay and the checkpoint is 0. Errors: those of error_of().
+  static Expected<DocumentTable> open(duckdb::Connection connection, const SchemaRules& rules,
                                       std::uint64_t beyond, std::uint64_t rereads);
 
   const TableState& state() const { return state_; }

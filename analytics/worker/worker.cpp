@@ -140,8 +140,9 @@ Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) 
       rules.flatten.push_back({std::string(property), std::string(table.get_string())});
     }
   }
-  OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), true));
-  OCTAVO_TRY(auto table, DocumentTable::open(lease.instance(), rules, number_member(request, "beyond"),
+  OCTAVO_TRY(const auto lease, state.instances.open(place_of_json(request), true));
+  OCTAVO_TRY(auto connection, lease.connect());
+  OCTAVO_TRY(auto table, DocumentTable::open(std::move(connection), rules, number_member(request, "beyond"),
                                              number_member(request, "rereads")));
   OCTAVO_TRY_VOID(channel.send(FrameKind::reply, state_payload(table.state())));
   while (true) {
@@ -159,6 +160,14 @@ TimeLimit export_time_of(const json::object& request) {
   return {std::chrono::milliseconds(number_member(request, "export_ms")), "analytics.export_timeout"};
 }
 
+Expected<Instances::Lease> open_asked(WorkerState& state, const json::object& request) {
+  const auto* const group = request.if_contains("group");
+  if (group == nullptr) return state.instances.open(place_of_json(request.at("table").as_object()), false);
+  std::vector<TablePlace> places;
+  for (const auto& place : group->as_array()) places.push_back(place_of_json(place.as_object()));
+  return state.instances.open_group(places, query::text_member(request, "as"));
+}
+
 Expected<void> run_sql(WorkerState& state, Channel& channel, const Frame& first) {
   OCTAVO_TRY(const auto request, read_object(first));
   SqlQuery query;
@@ -171,8 +180,8 @@ Expected<void> run_sql(WorkerState& state, Channel& channel, const Frame& first)
                  : format == "csv"      ? ResultFormat::csv
                  : format == "ndjson" ? ResultFormat::ndjson
                                       : ResultFormat::json;
-  OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), false));
-  OCTAVO_TRY(auto connection, duckdb::Connection::open(lease.instance()));
+  OCTAVO_TRY(const auto lease, open_asked(state, request));
+  OCTAVO_TRY(auto connection, lease.connect());
   query.time = {state.query_time_max, "analytics.query_timeout"};
   if (request.contains("export_ms")) {
     query.time = export_time_of(request);
@@ -187,8 +196,8 @@ Expected<void> export_into_folder(WorkerState& state, Channel& channel, const Fr
                             .folder = query::text_member(request, "folder"),
                             .owner = query::text_member(request, "owner"),
                             .partition_by = texts_member(request, "partition_by")};
-  OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), false));
-  OCTAVO_TRY(auto connection, duckdb::Connection::open(lease.instance()));
+  OCTAVO_TRY(const auto lease, open_asked(state, request));
+  OCTAVO_TRY(auto connection, lease.connect());
   return run_folder_export(connection, wanted, channel, export_time_of(request), state.temporary_bytes);
 }
 
@@ -203,8 +212,8 @@ json::array shown_columns(const TableContent& table) {
 
 Expected<void> read_status(WorkerState& state, Channel& channel, const Frame& first) {
   OCTAVO_TRY(const auto request, read_object(first));
-  OCTAVO_TRY(const auto lease, state.instances.open(query::text_member(request, "file"), false));
-  OCTAVO_TRY(auto connection, duckdb::Connection::open(lease.instance()));
+  OCTAVO_TRY(const auto lease, state.instances.open(place_of_json(request), false));
+  OCTAVO_TRY(auto connection, lease.connect());
   OCTAVO_TRY(const TableStatus status, read_table_status(connection));
   json::object shown{{"checkpoint", status.state.checkpoint},
                      {"rows", status.documents.rows},

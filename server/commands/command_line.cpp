@@ -221,8 +221,10 @@ class Arguments {
     analytics_->group("");
     add_option(*analytics_, "--library", "PATH", "DuckDB's library", worker_.library)->required();
     add_option(*analytics_, "--library-sha256", "HEX", "Its checksum", worker_.sha256);
-    add_option(*analytics_, "--memory-bytes", "NUMBER", "Memory for each database", worker_.memory)->required();
-    add_option(*analytics_, "--temporary-bytes", "NUMBER", "Disk for each database", worker_.temporary)->required();
+    add_option(*analytics_, "--memory-bytes", "NUMBER", "Memory for each database or group", worker_.memory)
+        ->required();
+    add_option(*analytics_, "--temporary-bytes", "NUMBER", "Disk for each database or group", worker_.temporary)
+        ->required();
     add_option(*analytics_, "--query-time-ms", "NUMBER", "Time of a query", worker_.query_time)->required();
   }
 

@@ -93,7 +93,7 @@ complete -c octavo -n '__fish_seen_subcommand_from serve' -l advice-record -d 'C
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-enabled -d 'Let databases have an analytical store, which is asked in SQL in a process of its own (false)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-library -r -F -d 'DuckDB'\''s library, which `scripts/install-analytics.sh` fetches; none = `libduckdb.so` beside the program'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-library-sha256 -x -d 'SHA-256 checksum of that library, in hexadecimal, for another build; none = that of the one fetched'
-complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-memory-limit -x -d 'Memory of DuckDB for each database; beyond: files, and then an error (1GiB)'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-memory-limit -x -d 'Memory of DuckDB for each database or group; beyond: files, and then an error (1GiB)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-max-temp-size -x -d 'Disk for what queries of a database do not keep in memory (4GiB)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-query-timeout -x -d 'How long a query to an analytical store may take, its reply included (30s)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-max-queries -x -d 'Such queries at a time; beyond: 429 (4)'

@@ -107,7 +107,7 @@ _octavo() {
             '--analytics-enabled[Let databases have an analytical store, which is asked in SQL in a process of its own (false)]' \
             '*--analytics-library[DuckDB'\''s library, which `scripts/install-analytics.sh` fetches; none = `libduckdb.so` beside the program]:value:_files' \
             '*--analytics-library-sha256[SHA-256 checksum of that library, in hexadecimal, for another build; none = that of the one fetched]:value:' \
-            '*--analytics-memory-limit[Memory of DuckDB for each database; beyond: files, and then an error (1GiB)]:value:' \
+            '*--analytics-memory-limit[Memory of DuckDB for each database or group; beyond: files, and then an error (1GiB)]:value:' \
             '*--analytics-max-temp-size[Disk for what queries of a database do not keep in memory (4GiB)]:value:' \
             '*--analytics-query-timeout[How long a query to an analytical store may take, its reply included (30s)]:value:' \
             '*--analytics-max-queries[Such queries at a time; beyond: 429 (4)]:value:' \

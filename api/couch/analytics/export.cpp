@@ -81,8 +81,8 @@ Task<Expected<Reply>> get_export(Call& call) {
   OCTAVO_CO_TRY_VOID(analytics.require_enabled());
   OCTAVO_CO_TRY(const auto format, format_of(call.request));
   auto begin = [&]() -> Expected<Analytics::Query> {
-    OCTAVO_TRY(const auto file, store->file());
-    return analytics.export_rows(file, json::object{{"sql", "select * from documents"}, {"format", format.name}});
+    OCTAVO_TRY(const auto table, store->table());
+    return analytics.export_rows(table, json::object{{"sql", "select * from documents"}, {"format", format.name}});
   };
   OCTAVO_CO_TRY(auto query, co_await analytics.workers().run_blocking(std::move(begin)));
   OCTAVO_CO_TRY(const auto report, co_await read_report(call, analytics, query));
@@ -163,8 +163,8 @@ Task<Expected<Reply>> post_export(Call& call) {
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
   OCTAVO_CO_TRY(const auto request, folder_request(body));
   auto begin = [&]() -> Expected<Analytics::Query> {
-    OCTAVO_TRY(const auto file, store->file());
-    return analytics.export_folder(file, request.folder, call.database->instance_tag(), request.partition_by);
+    OCTAVO_TRY(const auto table, store->table());
+    return analytics.export_folder(table, request.folder, call.database->instance_tag(), request.partition_by);
   };
   OCTAVO_CO_TRY(auto query, co_await analytics.workers().run_blocking(std::move(begin)));
   OCTAVO_CO_TRY(const auto report, co_await read_report(call, analytics, query));

@@ -33,6 +33,8 @@ Task<Expected<Reply>> put_store(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
   OCTAVO_CO_TRY(auto definition, analytics::Definition::parse(body));
+  // Otherwise the readers of the group would lose it.
+  if (!definition.group.empty()) OCTAVO_CO_TRY_VOID(co_await open_readable_group(call, definition.group));
   auto define = [&] { return store->define(std::move(definition)); };
   OCTAVO_CO_TRY_VOID(co_await call.services.analytics->workers().run_blocking(std::move(define)));
   co_return json_reply(json::object{{"ok", true}});
@@ -60,7 +62,7 @@ Expected<json::object> shown(const Call& call, DatabaseAnalytics& store) {
                       {"rows_deleted", nullptr},
                       {"columns", nullptr}};
   if (!call.services.analytics->enabled()) return object;
-  auto known = call.services.analytics->table_status(view->file);
+  auto known = call.services.analytics->table_status(view->place);
   if (known) {
     object["rows"] = known->at("rows");
     object["rows_deleted"] = known->at("rows_deleted");

@@ -1,21 +1,24 @@
 // An analytical store under random edits and kill -9 of the server and of its process: the table has the documents.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { randomOf } from '../edits.mjs';
+import { randomOf, save } from '../edits.mjs';
 import { expectStatus, sleep } from '../harness.mjs';
 import { ask, assertSameRows, current, define, killProcess, needsLibrary, startAnalytics } from './analytics_support.mjs';
 
 const seed = Number(process.env.ANALYTICS_SEED ?? Date.now() % 2 ** 31);
 const rounds = Number(process.env.ANALYTICS_ROUNDS ?? 8);
 
-test(`random edits and kills of both processes, seed ${seed}`, needsLibrary, async (t) => {
+const randomEditsAndKills = (group) => async (t) => {
   const random = randomOf(seed);
   const server = await startAnalytics(t, { args: ['--durability=relaxed'].slice(random(2)) .map(() => '--storage-durability=relaxed') });
   let db = 'crashed';
   expectStatus(await server.put(`/${db}?q=2`), 201);
-  const definition = { mode: random(2) ? 'well_defined' : 'full_fidelity', ...(random(2) && { flatten: { '/p0': 'zeros', '/p1': 'ones' } }) };
+  const definition = { mode: random(2) ? 'well_defined' : 'full_fidelity', ...(random(2) && { flatten: { '/p0': 'zeros', '/p1': 'ones' } }), ...group };
   t.diagnostic(JSON.stringify(definition));
   await define(server, db, definition);
+  // Another table of the group, which follows its database meanwhile.
+  expectStatus(await server.put('/steady'), 201);
+  await define(server, 'steady', group.group && { ...definition, as: 'steady' });
   const scalars = [() => random(1000), () => random(1000) / 8, () => `t${random(9)}`, () => random(2) === 0, () => null];
   const some = (of) => of[random(of.length)]();
   const list = (element) => Array.from({ length: random(4) }, element);
@@ -49,6 +52,7 @@ test(`random edits and kills of both processes, seed ${seed}`, needsLibrary, asy
       expectStatus(await server.put(`/${db}?q=2`), 201);
       await define(server, db, definition);
     }
+    await save(server, 'steady', 'one', { n: random(1000) });
   };
 
   for (let round = 0; round < rounds; ++round) {
@@ -67,7 +71,12 @@ test(`random edits and kills of both processes, seed ${seed}`, needsLibrary, asy
     if (random(2)) await assertSameRows(server, db);
   }
   await assertSameRows(server, db);
-});
+  await assertSameRows(server, 'steady');
+};
+
+test(`random edits and kills of both processes, seed ${seed}`, needsLibrary, randomEditsAndKills({}));
+test(`random edits and kills of both processes in a group, seed ${seed}`, needsLibrary,
+  randomEditsAndKills({ group: 'crashes', as: 'crashed' }));
 
 test(`rows of deleted documents stay through kills of both processes, seed ${seed}`, needsLibrary, async (t) => {
   const random = randomOf(seed);
