@@ -66,10 +66,10 @@ Expected<void> Analytics::require_enabled() const {
               "analytics_disabled");
 }
 
-query::FeedAttachmentFactory Analytics::attachments() {
-  return [this](partitioning::Database& database) {
+query::FeedAttachmentFactory Analytics::attachments(ContainerTtl read_ttl) {
+  return [this, read_ttl](partitioning::Database& database) {
     auto& pool = followers_ ? *followers_ : database.engine().indexers();
-    return std::make_unique<DatabaseAnalytics>(database, groups_, process_.get(), pool, tasks_);
+    return std::make_unique<DatabaseAnalytics>(database, read_ttl, groups_, process_.get(), pool, tasks_);
   };
 }
 

@@ -30,7 +30,7 @@ class Analytics {
   /// Why nothing can be asked; success: analytics are enabled.
   Expected<void> require_enabled() const;
   /// For query::DatabaseServices::factory().
-  query::FeedAttachmentFactory attachments();
+  query::FeedAttachmentFactory attachments(ContainerTtl read_ttl);
   /// The analytical store of an open database; null if its engine was opened without attachments().
   static DatabaseAnalytics* of(query::FeedAttachment* attachment);
 

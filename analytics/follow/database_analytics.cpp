@@ -73,9 +73,10 @@ struct DatabaseAnalytics::Entry {
   std::optional<Error> unopened;       ///< why it is not open yet
 };
 
-DatabaseAnalytics::DatabaseAnalytics(partitioning::Database& database, Groups& groups, Process* process,
-                                     boost::asio::thread_pool& pool, query::ActiveTasks* tasks)
+DatabaseAnalytics::DatabaseAnalytics(partitioning::Database& database, ContainerTtl read_ttl, Groups& groups,
+                                     Process* process, boost::asio::thread_pool& pool, query::ActiveTasks* tasks)
     : database_(database),
+      read_ttl_(read_ttl),
       groups_(groups),
       process_(process),
       context_{database, tasks, jobs_, progress_, nullptr},
@@ -93,6 +94,10 @@ DatabaseAnalytics::DatabaseAnalytics(partitioning::Database& database, Groups& g
       replace(std::make_shared<Entry>(defined));
     });
     any_.store(true, std::memory_order_release);
+  }
+  // A crash may have come between the change of the container and that of its store.
+  if (process_ != nullptr && (read_ttl_(database) != 0 || (definition && *definition && (*definition)->by_container))) {
+    container_changed();
   }
 }
 
@@ -201,11 +206,21 @@ Expected<void> DatabaseAnalytics::define(Definition definition) {
   const std::lock_guard changing(change_mutex_);
   if (process_ == nullptr) return fail(ErrorCode::unsupported, "Analytics are not enabled.");
   const EntryPtr before = entry();
-  if (before && before->definition.json == definition.json) return {};
   // A library that cannot be used is told to the client, not to the log only. A process that starts again is waited for.
   if (const auto channel = process_->connect(); !channel && !may_pass(channel.error())) {
     return std::unexpected(channel.error());
   }
+  if (const std::int64_t ttl_s = read_ttl_(database_); ttl_s != 0) {
+    OCTAVO_TRY(definition, definition.with_ttl(ttl_s));
+    definition.by_container = before && before->definition.by_container;
+  }
+  return define_with_lock(std::move(definition));
+}
+
+// Called with change_mutex_ held.
+Expected<void> DatabaseAnalytics::define_with_lock(Definition definition) {
+  const EntryPtr before = entry();
+  if (before && before->definition.json == definition.json) return {};
   const bool keeps_table = before && before->definition.differs_in_ttl_only(definition);
   if (keeps_table) {
     definition.id = before->definition.id;
@@ -239,12 +254,49 @@ void DatabaseAnalytics::take_over(const Entry& before, const EntryPtr& next) {
 
 Expected<void> DatabaseAnalytics::remove() {
   const std::lock_guard changing(change_mutex_);
+  if (read_ttl_(database_) != 0) {
+    return fail(ErrorCode::bad_request, "The container asks for its analytical store: set its analyticalStorageTtl to 0.");
+  }
+  return remove_with_lock();
+}
+
+// Called with change_mutex_ held.
+Expected<void> DatabaseAnalytics::remove_with_lock() {
   OCTAVO_TRY(const auto definition, definition_of(database_.engine().catalog(), database_.instance_tag()));
   if (!definition) return no_store();
   OCTAVO_TRY_VOID(groups_.erase(database_));
   replace(nullptr);
   remove_files_but("");
   return {};
+}
+
+void DatabaseAnalytics::container_changed() {
+  if (process_ == nullptr) return;
+  jobs_.post([this] {
+    if (const auto followed = run_guarded("the store of a container", [&] { return follow_container(); }); !followed) {
+      spdlog::error("database {}: the analytical store that it asks for: {}", database_.name(), followed.error().reason);
+      jobs_.post_after(open_retry_max, [this] { container_changed(); });
+    }
+  });
+}
+
+Expected<void> DatabaseAnalytics::follow_container() {
+  const std::lock_guard changing(change_mutex_);
+  if (database_.deleted()) return {};
+  const std::int64_t ttl_s = read_ttl_(database_);
+  OCTAVO_TRY(const auto stored, definition_of(database_.engine().catalog(), database_.instance_tag()));
+  if (ttl_s == 0) return stored && stored->by_container ? remove_with_lock() : Expected<void>{};
+  if (stored && stored->ttl_s == ttl_s) return {};
+  if (stored && !entry()) {  // it is being opened
+    jobs_.post_after(open_retry_min, [this] { container_changed(); });
+    return {};
+  }
+  OCTAVO_TRY(auto wanted, stored ? stored->with_ttl(ttl_s) : Definition::of_container(database_.name(), ttl_s));
+  const auto defined = define_with_lock(wanted);
+  if (defined || defined.error().code != ErrorCode::conflict) return defined;
+  // Ids of containers may differ in the case of letters only.
+  OCTAVO_TRY(wanted, wanted.with_name(fmt::format("{}_{}", wanted.as, database_.instance_tag().substr(0, 8))));
+  return define_with_lock(std::move(wanted));
 }
 
 std::optional<DatabaseAnalytics::View> DatabaseAnalytics::view() {

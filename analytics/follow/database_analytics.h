@@ -22,23 +22,30 @@
 
 namespace octavo::analytics {
 
+/// How long rows stay in the analytical store that a container asks for, -1: for ever; 0: it asks for none, or is not a
+/// container. The program passes this function, so that no layer below the APIs knows what containers are.
+using ContainerTtl = std::int64_t (*)(const partitioning::Database& database);
+
 /// The analytical store of an open database: its definition, and what keeps its table up to date.
 ///
 /// Thread-safe. As long as there is a store that is followed the database stays open.
 class DatabaseAnalytics final : public query::FeedAttachment {
  public:
   /// `process`: null: analytics are not enabled, so nothing is followed. `pool`: for what waits for the process.
-  DatabaseAnalytics(partitioning::Database& database, Groups& groups, Process* process, boost::asio::thread_pool& pool,
-                    query::ActiveTasks* tasks);
+  DatabaseAnalytics(partitioning::Database& database, ContainerTtl read_ttl, Groups& groups, Process* process,
+                    boost::asio::thread_pool& pool, query::ActiveTasks* tasks);
   ~DatabaseAnalytics() override;
 
   // These block, as they write to the catalog.
 
-  /// Begins the store, or gives it another definition: then its table is made again, unless only the time differs that
+  /// Begins the store, or gives it another definition, whose time a container decides that asks for a store: then its table is made again, unless only the time differs that
   /// rows stay. Errors: those of Process::connect that do not pass; conflict: another database of the group has the name.
   Expected<void> define(Definition definition);
-  /// Ends the store and removes its file. Error not_found: the database has no store.
+  /// Ends the store and removes its file. Errors: not_found: the database has no store; bad_request: the container asks
+  /// for it.
   Expected<void> remove();
+  /// The container asks for another time, for a store or for none any more. Returns at once.
+  void container_changed();
 
   struct View {
     Definition definition;
@@ -73,6 +80,9 @@ class DatabaseAnalytics final : public query::FeedAttachment {
   using EntryPtr = std::shared_ptr<Entry>;
   void start(const EntryPtr& entry);
   void open(const EntryPtr& entry, std::chrono::milliseconds retry);
+  Expected<void> define_with_lock(Definition definition);
+  Expected<void> remove_with_lock();
+  Expected<void> follow_container();
   void replace(EntryPtr next);
   void take_over(const Entry& before, const EntryPtr& next);
   void remove_expired(const EntryPtr& entry);
@@ -84,6 +94,7 @@ class DatabaseAnalytics final : public query::FeedAttachment {
                                    storage::Sequence sequence);
 
   partitioning::Database& database_;
+  const ContainerTtl read_ttl_;
   Groups& groups_;
   Process* const process_;
   std::atomic<bool> any_{false};

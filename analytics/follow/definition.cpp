@@ -163,6 +163,34 @@ Expected<Definition> Definition::parse(const json::object& object) {
   return definition;
 }
 
+Expected<Definition> Definition::of_container(std::string_view database_name, std::int64_t seconds) {
+  const auto slash = database_name.find('/');
+  std::string name(database_name.substr(slash + 1));
+  if (!check_reserved(name)) name += '_';
+  OCTAVO_TRY(Definition definition,
+             parse({{"ttl", seconds}, {"group", database_name.substr(0, slash)}, {"as", std::move(name)}}));
+  definition.by_container = true;
+  return definition;
+}
+
+Expected<Definition> Definition::with_ttl(std::int64_t seconds) const {
+  json::object wanted = json;
+  wanted["ttl"] = seconds;
+  return changed_to(wanted);
+}
+
+Expected<Definition> Definition::with_name(std::string_view name) const {
+  json::object wanted = json;
+  wanted["as"] = name;
+  return changed_to(wanted);
+}
+
+Expected<Definition> Definition::changed_to(const json::object& wanted) const {
+  OCTAVO_TRY(Definition definition, parse(wanted));
+  definition.by_container = by_container;
+  return definition;
+}
+
 bool Definition::differs_in_ttl_only(const Definition& other) const {
   json::object one = json;
   json::object another = other.json;
@@ -189,13 +217,16 @@ Expected<std::optional<Definition>> definition_of(Catalog& catalog, std::string_
   OCTAVO_TRY(auto definition, Definition::parse(stored->get_object()));
   definition.id = id;
   const auto* const rereads = parsed->get_object().if_contains("rereads");
+  const auto* const by_container = parsed->get_object().if_contains("by_container");
+  definition.by_container = by_container != nullptr && by_container->is_bool() && by_container->get_bool();
   if (rereads != nullptr && rereads->is_number()) definition.rereads = rereads->to_number<std::uint64_t>();
   return definition;
 }
 
 Expected<void> store_definition(Catalog& catalog, std::string_view tag, const Definition& definition) {
   OCTAVO_TRY_VOID(catalog.set_fact(databases_area, tag, ""));
-  const json::object stored{{"id", definition.id}, {"rereads", definition.rereads}, {"definition", definition.json}};
+  const json::object stored{{"id", definition.id}, {"rereads", definition.rereads},
+                            {"by_container", definition.by_container}, {"definition", definition.json}};
   return catalog.set_fact(Catalog::area_of_database(tag), fact_name, json::serialize(stored));
 }
 

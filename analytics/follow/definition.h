@@ -12,8 +12,9 @@
 #include "storage/catalog.h"
 
 /// Format (facts of analytical stores):
-///   area of the database   "analytics"           → {"id":…,"rereads":…,"definition":{"mode":"well_defined"|"full_fidelity",
-///                                                  "include":[…],"flatten":{…},"ttl":…,"group":…,"as":…}}
+///   area of the database   "analytics"           → {"id":…,"rereads":…,"by_container":…,"definition":{
+///                                                  "mode":"well_defined"|"full_fidelity","include":[…],"flatten":{…},
+///                                                  "ttl":…,"group":…,"as":…}}
 ///   area "analytics"       tag of the database   → (empty)          it may have an analytical store
 namespace octavo::analytics {
 
@@ -39,14 +40,25 @@ struct Definition {
   static constexpr std::size_t as_bytes_max = 1'024;
   /// A table that has read the feed for another number reads it from the beginning, and keeps its rows.
   std::uint64_t rereads = 0;
+  /// The container of the Azure Cosmos DB API asks for the store, which ends when it does not any more.
+  bool by_container = false;
   boost::json::object json;  ///< as it was given, with the mode, without a `ttl` of 0
 
   /// With a new id. Errors: bad_request with the word analytics_syntax.
   static Expected<Definition> parse(const boost::json::object& json);
+  /// That of a container, unless there is another one: its group is its database.
+  static Expected<Definition> of_container(std::string_view database_name, std::int64_t seconds);
+  /// The same with another time, and a new id.
+  Expected<Definition> with_ttl(std::int64_t seconds) const;
+  /// The same with another name in the group, and a new id.
+  Expected<Definition> with_name(std::string_view name) const;
   /// The table of a store with this definition can become that of `other`: only the time differs that rows stay.
   bool differs_in_ttl_only(const Definition& other) const;
   /// Whether rows of documents that exist may be missing in a table with this definition that `other` has.
   bool lacks_rows_of(const Definition& other) const;
+
+ private:
+  Expected<Definition> changed_to(const boost::json::object& wanted) const;
 };
 
 /// nullopt: the database has no analytical store.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -99,6 +100,7 @@ Expected<void> TableFeed::learn_state(std::string_view payload) {
   };
   checkpoint_.store(number("checkpoint"), std::memory_order_release);
   purge_count_.store(number("purge_count"), std::memory_order_release);
+  reread_to_.store(number("reread_to"), std::memory_order_release);
   const auto* const built = parsed.is_object() ? parsed.get_object().if_contains("built") : nullptr;
   built_.store(built != nullptr && built->is_bool() && built->get_bool(), std::memory_order_release);
   return {};
@@ -156,6 +158,23 @@ RowChange TableFeed::row_change(const query::FeedDocument& document, std::int64_
   return has_expired ? RowChange::remove : RowChange::replace;
 }
 
+// While the feed is read again, all purges since the beginning are given. Kept rows of documents that were written again
+// after a purge that the table has accounted for must stay.
+Expected<std::vector<std::string>> TableFeed::newly_purged(const query::KnownPurges& purges) const {
+  const storage::Sequence accounted = reread_to_.load(std::memory_order_acquire);
+  if (ttl_s() == 0 || accounted <= purges.since) return purges.gone;
+  std::vector<std::string> ids;
+  for (const std::size_t partition_id : database_.partition_ids()) {
+    OCTAVO_TRY(const auto snapshot, database_.snapshot(partition_id));
+    OCTAVO_TRY(const auto purged, snapshot.purged_after(accounted));
+    if (!purged) return purges.gone;
+    std::ranges::copy_if(*purged, std::back_inserter(ids), [&](const std::string& id) {
+      return std::ranges::find(purges.gone, id) != purges.gone.end();
+    });
+  }
+  return ids;
+}
+
 Expected<bool> TableFeed::has_tombstone(const std::string& id) const {
   OCTAVO_TRY(const auto snapshot, database_.snapshot_for_document(id));
   OCTAVO_TRY(const auto record, snapshot.find_stored_record(id));
@@ -199,7 +218,8 @@ Expected<bool> TableFeed::remove_known(const query::KnownPurges& purges) {
   const std::lock_guard working(work_mutex_);
   OCTAVO_TRY_VOID(open_with_lock());
   if (checkpoint() < purges.since) return false;
-  OCTAVO_TRY_VOID(remove(purges.gone, purges.purge_count));
+  OCTAVO_TRY(const auto ids, newly_purged(purges));
+  OCTAVO_TRY_VOID(remove(ids, purges.purge_count));
   purge_scan_.reset();
   return true;
 }

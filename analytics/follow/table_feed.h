@@ -64,6 +64,7 @@ class TableFeed final : public query::FeedConsumer {
   Expected<void> remove(const std::vector<std::string>& ids, std::uint64_t purge_count, bool marks = false);
   Expected<void> open_with_lock();
   RowChange row_change(const query::FeedDocument& document, std::int64_t now_s) const;
+  Expected<std::vector<std::string>> newly_purged(const query::KnownPurges& purges) const;
   Expected<bool> has_tombstone(const std::string& id) const;
 
   partitioning::Database& database_;
@@ -82,6 +83,7 @@ class TableFeed final : public query::FeedConsumer {
   std::atomic<storage::Sequence> checkpoint_{0};
   std::atomic<storage::Sequence> complete_through_{0};
   std::atomic<std::uint64_t> purge_count_{0};
+  std::atomic<storage::Sequence> reread_to_{0};
   std::atomic<bool> built_{false};
   std::atomic<std::chrono::milliseconds> last_batch_{};
 };

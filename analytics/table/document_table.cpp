@@ -48,17 +48,18 @@ Expected<bool> DocumentTable::load(std::uint64_t beyond, std::uint64_t rereads) 
       "'octavo' and table_name in ('state', 'columns')) or schema_name = 'main')");
   if (!tables) return std::unexpected(tables.error());
   if (tables->front().front().integer != static_cast<std::int64_t>(2 + tables_.size())) return false;
-  const auto state = connection_.rows("select format, checkpoint, purge_count, built::bigint, rereads from octavo.state");
+  const auto state = connection_.rows("select format, checkpoint, purge_count, built::bigint, rereads, reread_to from octavo.state");
   if (!state || state->size() != 1) return false;
   const auto& row = state->front();
   state_ = {static_cast<std::uint64_t>(row[1].integer), static_cast<std::uint64_t>(row[2].integer), row[3].integer != 0,
-            static_cast<std::uint64_t>(row[4].integer)};
+            static_cast<std::uint64_t>(row[4].integer), static_cast<std::uint64_t>(row[5].integer)};
   if (row[0].integer != format_version || state_.checkpoint > beyond) return false;
   for (GrowingTable& one : tables_) {
     const auto loaded = one.load(connection_);
     if (!loaded || !*loaded) return false;
   }
   if (state_.rereads != rereads) {
+    state_.reread_to = std::max(state_.reread_to, state_.checkpoint);
     state_.checkpoint = 0;
     state_.rereads = rereads;
     OCTAVO_TRY_VOID(store_state(state_));
@@ -75,9 +76,9 @@ Expected<void> DocumentTable::create(std::uint64_t rereads) {
   for (GrowingTable& table : tables_) OCTAVO_TRY_VOID(table.create(connection_));
   OCTAVO_TRY_VOID(
       connection_.run("create or replace table octavo.state (format bigint, checkpoint bigint, purge_count bigint, "
-                      "built boolean, rereads bigint)"));
+                      "built boolean, rereads bigint, reread_to bigint)"));
   OCTAVO_TRY_VOID(
-      connection_.run(fmt::format("insert into octavo.state values ({}, 0, 0, false, {})", format_version, rereads)));
+      connection_.run(fmt::format("insert into octavo.state values ({}, 0, 0, false, {}, 0)", format_version, rereads)));
   return transaction.commit();
 }
 
@@ -113,8 +114,9 @@ Expected<void> DocumentTable::mark_rows(const std::vector<std::string_view>& ids
 }
 
 Expected<void> DocumentTable::store_state(const TableState& state) {
-  return connection_.run(fmt::format("update octavo.state set checkpoint = {}, purge_count = {}, built = {}, rereads = {}",
-                                     state.checkpoint, state.purge_count, state.built, state.rereads));
+  return connection_.run(fmt::format("update octavo.state set checkpoint = {}, purge_count = {}, built = {}, rereads = {}, "
+                                     "reread_to = {}",
+                                     state.checkpoint, state.purge_count, state.built, state.rereads, state.reread_to));
 }
 
 // The arrays of a document whose elements are rows, for the tables of these.
@@ -156,7 +158,7 @@ Expected<void> DocumentTable::apply(const std::vector<TableChange>& changes, std
   OCTAVO_TRY_VOID(remove_rows(ids));
   OCTAVO_TRY_VOID(mark_rows(deleted));
   for (std::size_t n = 0; n < tables_.size(); ++n) OCTAVO_TRY_VOID(tables_[n].append(connection_, batch[n]));
-  const TableState state{reached, state_.purge_count, state_.built || complete, state_.rereads};
+  const TableState state{reached, state_.purge_count, state_.built || complete, state_.rereads, state_.reread_to};
   OCTAVO_TRY_VOID(store_state(state));
   OCTAVO_TRY_VOID(transaction.commit());
   for (std::size_t n = 0; n < tables_.size(); ++n) tables_[n].committed(std::move(batch[n].schema));
@@ -167,7 +169,7 @@ Expected<void> DocumentTable::apply(const std::vector<TableChange>& changes, std
 Expected<void> DocumentTable::remove(const std::vector<std::string_view>& ids, std::uint64_t purge_count, bool marks) {
   OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
   OCTAVO_TRY_VOID(marks ? mark_rows(ids) : remove_rows(ids));
-  const TableState state{state_.checkpoint, purge_count, state_.built, state_.rereads};
+  const TableState state{state_.checkpoint, purge_count, state_.built, state_.rereads, state_.reread_to};
   OCTAVO_TRY_VOID(store_state(state));
   OCTAVO_TRY_VOID(transaction.commit());
   state_ = state;

@@ -45,6 +45,7 @@ struct TableState {
   std::uint64_t purge_count = 0;
   bool built = false;  ///< it had all documents once
   std::uint64_t rereads = 0;  ///< as Definition::rereads
+  std::uint64_t reread_to = 0;  ///< its checkpoint before it began to read the feed again
 };
 
 /// The documents of a database as the rows of a table of DuckDB, in a file of its own; the elements of
@@ -55,7 +56,8 @@ struct TableState {
 ///   documents            _id varchar, _rev varchar, _ts bigint, _deleted boolean, _rest json, then the columns of
 ///                        octavo.columns
 ///   <table>              _id varchar, _position bigint, _rest json, then columns    the elements of a flattened property
-///   octavo.state         format bigint, checkpoint bigint, purge_count bigint, built boolean, rereads bigint  one row
+///   octavo.state         format bigint, checkpoint bigint, purge_count bigint, built boolean, rereads bigint,
+///                        reread_to bigint    one row
 ///   octavo.columns       table_name varchar, position bigint, name varchar, type varchar (`Types of columns`),
 ///                        dropped bigint, nodes bigint
 ///

@@ -76,7 +76,7 @@ struct WorkerState {
 };
 
 std::string state_payload(const TableState& state) {
-  return json::serialize(json::object{{"checkpoint", state.checkpoint}, {"purge_count", state.purge_count}, {"built", state.built}});
+  return json::serialize(json::object{{"checkpoint", state.checkpoint}, {"purge_count", state.purge_count}, {"built", state.built}, {"reread_to", state.reread_to}});
 }
 
 Expected<json::object> read_object(const Frame& frame) {

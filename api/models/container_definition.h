@@ -48,6 +48,7 @@ struct ContainerDefinition {
   storage::KeyScheme key_scheme = storage::KeyScheme::hash_v2;
   bool has_system_key = false;                ///< its only path is system_key_path, and requests need not name a key
   std::optional<std::int64_t> default_ttl_s;  ///< -1: items never expire, except by their own ttl
+  std::int64_t analytical_ttl_s = 0;  ///< how long rows stay in its analytical store, -1: for ever; 0: it has none
   std::vector<std::vector<query::FieldPath>> unique_keys;
   std::int64_t version_retention_min = 0;  ///< how long every version of an item is kept; 0: no log
 

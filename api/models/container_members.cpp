@@ -93,13 +93,6 @@ void warn_of_unknown_members(const json::object& body) {
 }  // namespace
 
 Expected<void> check_members(const json::object& body) {
-  // Null and 0 mean none.
-  const auto* analytical = body.if_contains("analyticalStorageTtl");
-  if (analytical != nullptr && !analytical->is_null() && *analytical != json::value(0)) {
-    return fail(ErrorCode::bad_request,
-                "There is no analytical store by this property: leave out 'analyticalStorageTtl', or set it to 0. PUT "
-                "/{database}%2F{container}/_analytics of the CouchDB API makes one, if analytics are enabled.");
-  }
   if (const auto* view = body.if_contains("materializedViewDefinition"); view != nullptr && !view->is_null()) {
     return fail(ErrorCode::bad_request,
                 "A container cannot be made a materialized view: leave out 'materializedViewDefinition', and let a "

@@ -119,6 +119,17 @@ Expected<void> read_time_to_live(ContainerDefinition& definition) {
   return {};
 }
 
+// Null and 0 mean that it has no analytical store.
+Expected<void> read_analytical_ttl(ContainerDefinition& definition) {
+  const auto* const ttl = find(definition.resource, "analyticalStorageTtl");
+  if (ttl == nullptr) return {};
+  if (!ttl->is_int64() || ttl->get_int64() < -1 || ttl->get_int64() > std::numeric_limits<std::int32_t>::max()) {
+    return invalid("The value of analyticalStorageTtl must be -1, 0, or a number of seconds from 1 to 2147483647.");
+  }
+  definition.analytical_ttl_s = ttl->get_int64();
+  return {};
+}
+
 Expected<void> read_unique_keys(ContainerDefinition& definition) {
   const auto* policy = find(definition.resource, "uniqueKeyPolicy");
   if (policy == nullptr) {
@@ -266,6 +277,7 @@ Expected<void> complete_definition(ContainerDefinition& definition) {
   OCTAVO_TRY(definition.id, id_of(resource));
   OCTAVO_TRY_VOID(read_partition_key(definition));
   OCTAVO_TRY_VOID(read_time_to_live(definition));
+  OCTAVO_TRY_VOID(read_analytical_ttl(definition));
   OCTAVO_TRY_VOID(read_unique_keys(definition));
   OCTAVO_TRY_VOID(read_indexing_policy(definition));
   OCTAVO_TRY_VOID(read_change_feed_policy(definition));

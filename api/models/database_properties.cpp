@@ -110,6 +110,12 @@ Expected<query::DatabaseProperties> read_definition(partitioning::Database& data
   return properties;
 }
 
+std::int64_t analytical_ttl_of(const partitioning::Database& database) {
+  if (!is_container(database.definition()->text)) return 0;
+  const auto container = cosmos::container_of(database);
+  return container ? (*container)->analytical_ttl_s : 0;
+}
+
 Expected<query::DatabaseProperties> properties_of(const partitioning::Database& database) {
   const auto definition = database.definition();
   if (!is_container(definition->text)) return read_couch_definition(definition->text);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,6 +17,10 @@ Expected<query::DatabaseProperties> read_definition(partitioning::Database& data
 
 /// The query::project::FormReader for databases of both APIs. Errors: corrupted.
 Expected<std::shared_ptr<const query::project::DocumentForm>> read_form(const partitioning::Database& database);
+
+/// The time that rows of a container's analytical store stay, as analytics::ContainerTtl; 0: it has no store, or the
+/// database is not a container.
+std::int64_t analytical_ttl_of(const partitioning::Database& database);
 
 /// Returns the same as read_definition(), but a container that shares its database's throughput has the throughput 0,
 /// and nothing waits for the disk.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analytics/analytics.h"
 #include "api/cosmos/resources/user_records.h"
 #include "api/models/database_properties.h"
 #include "api/models/errors.h"
@@ -9,6 +10,7 @@
 #include "base/digest.h"
 #include "base/encoding.h"
 #include "base/unix_time.h"
+#include "query/database/database_services.h"
 
 namespace octavo::api::cosmos {
 
@@ -30,6 +32,15 @@ std::unexpected<Error> no_owner(std::string_view database) {
 Expected<void> check_etag(const std::optional<std::string>& wanted, std::string_view etag) {
   if (wanted && *wanted != etag) return fail(ErrorCode::precondition_failed, "", word::etag);
   return {};
+}
+
+// The store itself is made by what follows the container (analytics/follow/database_analytics.h).
+Expected<void> check_analytics(const partitioning::Engine& engine, const ContainerDefinition& definition) {
+  if (definition.analytical_ttl_s == 0 || engine.settings().analytics_enabled) return {};
+  return fail(
+      ErrorCode::bad_request,
+      "Analytics are not enabled, so a container cannot have an analytical store: leave out 'analyticalStorageTtl', or "
+      "set analytics.enabled (OCTAVO_ANALYTICS_ENABLED=true) and start the server again.");
 }
 
 }  // namespace
@@ -132,6 +143,7 @@ Expected<std::vector<ContainerDefinition>> Registry::containers(std::string_view
 
 Expected<ContainerDefinition> Registry::create_container(std::string_view database_id, ContainerDefinition definition,
                                                          const partitioning::DatabaseOrigin& origin) {
+  OCTAVO_TRY_VOID(check_analytics(engine_, definition));
   std::lock_guard<std::mutex> lock(changes_);
   OCTAVO_TRY(const auto owner, database(database_id));
   if (!owner) return no_owner(database_id);
@@ -172,9 +184,15 @@ Expected<ContainerDefinition> Registry::replace_container(std::string_view datab
   OCTAVO_TRY(const auto current, container_of(*opened));
   OCTAVO_TRY_VOID(check_etag(etag, current->etag));
   OCTAVO_TRY(auto next, current->replaced_by(body));
+  const bool changes_store = next.analytical_ttl_s != current->analytical_ttl_s;
+  if (changes_store) OCTAVO_TRY_VOID(check_analytics(engine_, next));
   next.etag = new_etag();
   next.modified_s = unix_now_s();
   OCTAVO_TRY_VOID(opened->set_definition(next.to_stored()));
+  if (changes_store) {
+    OCTAVO_TRY(auto* const services, query::required(query::services_of(*opened)));
+    if (auto* const store = analytics::Analytics::of(services->attachment())) store->container_changed();
+  }
   return next;
 }
 

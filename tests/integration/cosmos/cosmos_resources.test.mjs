@@ -63,12 +63,13 @@ describe('resources of the Cosmos DB API', () => {
     assert.match(error.message, /_projection/);
   });
 
-  test('a container with an analytical store is refused, as Octavo has no such store', async () => {
+  test('a container with an analytical store is refused as long as analytics are not enabled', async () => {
     for (const analyticalStorageTtl of [-1, 3600]) {
       const error = await errorOf(newContainer(client, { analyticalStorageTtl }));
       assert.equal(error.code, 400);
-      assert.match(error.message, /There is no analytical store/);
+      assert.match(error.message, /Analytics are not enabled/);
     }
+    assert.match((await errorOf(newContainer(client, { analyticalStorageTtl: -2 }))).message, /analyticalStorageTtl must be/);
     const container = await newContainer(client, { analyticalStorageTtl: 0 });
     const { resource } = await container.read();
     assert.equal((await errorOf(container.replace({ ...resource, analyticalStorageTtl: -1 }))).code, 400);
