@@ -7,7 +7,7 @@
 
 namespace octavo {
 
-/// Lets work pass until it is closed, and knows whether any is still inside. Thread-safe; nothing blocks.
+/// Lets work pass unless somebody keeps it closed, and knows whether any is still inside. Thread-safe; nothing blocks.
 class Gate {
  public:
   /// Work that is inside. A value that can be moved; it may outlive the gate.
@@ -40,17 +40,18 @@ class Gate {
     // closed.
     inside_->fetch_add(1, std::memory_order_seq_cst);
     Pass pass(inside_);
-    if (closed_.load(std::memory_order_seq_cst)) return std::nullopt;
+    if (closed_.load(std::memory_order_seq_cst) > 0) return std::nullopt;
     return pass;
   }
-  void close() { closed_.store(true, std::memory_order_seq_cst); }
-  void open() { closed_.store(false, std::memory_order_seq_cst); }
+  void close() { closed_.fetch_add(1, std::memory_order_seq_cst); }
+  /// Takes one call of close() back: it stays closed while there are others.
+  void open() { closed_.fetch_sub(1, std::memory_order_seq_cst); }
   /// Meaningful while it is closed: then it stays empty.
   bool is_empty() const { return inside_->load(std::memory_order_seq_cst) == 0; }
 
  private:
   const std::shared_ptr<std::atomic<std::int64_t>> inside_ = std::make_shared<std::atomic<std::int64_t>>(0);
-  std::atomic<bool> closed_{false};
+  std::atomic<std::int64_t> closed_{0};  ///< calls of close() that were not taken back
 };
 
 }  // namespace octavo

@@ -149,6 +149,8 @@ Expected<void> Copies::hand_over_name(const EntryPtr& entry, const std::string& 
   OCTAVO_TRY(const auto target,
              project::open_target(engine, entry->record.definition.target, entry->record.target_tag));
   OCTAVO_TRY_VOID(target->make_durable());
+  // Until it knows that no copy writes into it any more, it would refuse what clients write under the name.
+  const ClosedGate closed(target->gate());
   const auto store = [&](const CopyRecord& record) {
     return engine.hand_over_name(source_, former_name, *target, facts_of_change_over(source_, record));
   };

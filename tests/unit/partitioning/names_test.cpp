@@ -82,6 +82,16 @@ TEST_CASE("a successor takes the name with positions above all that clients know
   CHECK(engine.find_database("shop") == fourth);
 }
 
+TEST_CASE("a gate that two keep closed opens when both have opened it") {
+  Gate gate;
+  gate.close();
+  gate.close();
+  gate.open();
+  CHECK_FALSE(gate.enter());
+  gate.open();
+  CHECK(gate.enter());
+}
+
 TEST_CASE("requests that write wait until a gate opens, and are counted while they are inside") {
   Gate gate;
   auto pass = gate.enter();
