@@ -26,6 +26,11 @@ class DatabaseExtension {
   virtual void add_commit_listener(std::weak_ptr<const CommitListener> /*listener*/) {}
   /// Which projections write into the database has changed. May wait for the disk.
   virtual void owners_changed() {}
+  /// The projections of the database write no rows as long as the result lives. Waits for those that are being written.
+  virtual std::shared_ptr<void> hold_projections() { return nullptr; }
+  /// The catalog has other projections of the database than before: they are read again. Waits for rows that are being
+  /// written by those that are gone.
+  virtual void projections_changed() {}
   /// The database is being deleted or the server stops: ends background work, waits for it, closes files. Idempotent.
   virtual void shut_down() = 0;
 

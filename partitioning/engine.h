@@ -16,6 +16,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include "base/function_ref.h"
 #include "base/jobs/work_lane.h"
 #include "base/jobs/workers.h"
 #include "base/task.h"
@@ -145,10 +146,11 @@ class Engine {
   Expected<void> rename_database(Database& database, const std::string& name, bool keep_alias);
   /// `successor` gets the name of `database`, whose gate is closed and which no request writes to, and its security
   /// object; `database` gets `former_name`. The name that the successor had leads to it as an alias, unless the two
-  /// swap their names. `facts` change in the same transaction. Errors: those of rename_database; conflict: positions of
-  /// `successor` could be taken for those of `database`.
+  /// swap their names. The facts that `decide_facts` returns change in the same transaction; no other change of the
+  /// catalog comes between, and it must not make any. Errors: those of rename_database, and of `decide_facts`;
+  /// conflict: positions of `successor` could be taken for those of `database`.
   Expected<void> hand_over_name(Database& database, const std::string& former_name, Database& successor,
-                                std::vector<storage::FactChange> facts);
+                                FunctionRef<Expected<std::vector<storage::FactChange>>()> decide_facts);
   /// From now on `alias` leads to the database, too. Errors: those of rename_database.
   Expected<void> add_alias(const std::string& alias, Database& database);
   /// Errors: not_found if it is no alias of this database.

@@ -93,7 +93,7 @@ DatabaseOrigin DatabaseOrigin::after(const Database& database) {
 }
 
 Expected<void> Engine::hand_over_name(Database& database, const std::string& former_name, Database& successor,
-                                      std::vector<storage::FactChange> facts) {
+                                      FunctionRef<Expected<std::vector<storage::FactChange>>()> decide_facts) {
   const std::lock_guard schema(schema_mutex_);
   const std::scoped_lock of_both(database.facts_mutex_, successor.facts_mutex_);
   if (database.deleted() || successor.deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
@@ -109,10 +109,14 @@ Expected<void> Engine::hand_over_name(Database& database, const std::string& for
   const std::string successor_name = successor.name();
   const storage::Renaming renamings[] = {{database.record_, former_name}, {successor.record_, name}};
   const auto security = database.security();
-  facts.push_back(storage::Catalog::security(name, security ? std::optional(*security) : std::nullopt));
   const bool keeps_alias = former_name != successor_name;
-  if (keeps_alias) facts.push_back(storage::Catalog::alias(successor_name, successor.instance_tag()));
-  const auto written = catalog_->rename(renamings, facts);
+  const auto decide = [&]() -> Expected<std::vector<storage::FactChange>> {
+    OCTAVO_TRY(auto facts, decide_facts());
+    facts.push_back(storage::Catalog::security(name, security ? std::optional(*security) : std::nullopt));
+    if (keeps_alias) facts.push_back(storage::Catalog::alias(successor_name, successor.instance_tag()));
+    return facts;
+  };
+  const auto written = catalog_->rename(renamings, decide);
   if (!written) {
     // A failed disk may have stored it. Until it is known which name counts, no write may go to either.
     auto stored = catalog_->find(name);

@@ -296,6 +296,17 @@ Expected<void> Catalog::erase_facts(WriteTransaction& transaction, std::string_v
 
 Expected<void> Catalog::rename(std::span<const Renaming> renamings, std::span<const FactChange> facts) {
   const std::lock_guard lock(write_mutex_);
+  return write_names(renamings, facts);
+}
+
+Expected<void> Catalog::rename(std::span<const Renaming> renamings,
+                               FunctionRef<Expected<std::vector<FactChange>>()> decide) {
+  const std::lock_guard lock(write_mutex_);
+  OCTAVO_TRY(const auto facts, decide());
+  return write_names(renamings, facts);
+}
+
+Expected<void> Catalog::write_names(std::span<const Renaming> renamings, std::span<const FactChange> facts) {
   OCTAVO_TRY_VOID(store_.reserve_space(reserve_bytes));
   std::size_t bytes = change_bytes;
   for (const FactChange& fact : facts) bytes += fact.value ? fact.value->size() : 0;

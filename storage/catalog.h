@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/function_ref.h"
 #include "storage/lmdb/store.h"
 
 namespace octavo::storage {
@@ -101,6 +102,8 @@ class Catalog {
   /// by name goes with the database; `facts` are changed after that. An alias of a database ends when the database gets
   /// its name. Errors: those of replace; precondition_failed if a name is that of another database, or its alias.
   Expected<void> rename(std::span<const Renaming> renamings, std::span<const FactChange> facts);
+  /// The same with the facts that `decide` returns: no other change of the catalog comes between. Errors: its own, too.
+  Expected<void> rename(std::span<const Renaming> renamings, FunctionRef<Expected<std::vector<FactChange>>()> decide);
   /// Names that lead to a database beside its own one, and its instance tag.
   Expected<std::vector<std::pair<std::string, std::string>>> aliases();
   /// Errors: those of replace; precondition_failed if the name is that of a database, or an alias of another one.
@@ -138,6 +141,8 @@ class Catalog {
   void close();
 
  private:
+  /// Called with write_mutex_ held.
+  Expected<void> write_names(std::span<const Renaming> renamings, std::span<const FactChange> facts);
   Expected<void> keep_reserve(std::size_t fact_bytes);
   Expected<void> find_same(const WriteTransaction& transaction, const DatabaseRecord& record) const;
   Expected<void> check_free(const WriteTransaction& transaction, std::string_view name,

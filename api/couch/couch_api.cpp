@@ -71,7 +71,9 @@ bool changes_content(const Route& route) {
   if (route.method == Method::get || route.method == Method::head) return false;
   constexpr std::string_view patterns[] = {"/{db}/_security", "/{db}/_properties", "/{db}/_revs_limit", "/{db}/_purge",
                                            "/{db}/_purged_infos_limit"};
-  return route.pattern.starts_with("/{db}/_index") || std::ranges::find(patterns, route.pattern) != std::end(patterns);
+  const bool is_definition =
+      route.pattern.starts_with("/{db}/_index") || route.pattern.starts_with("/{db}/_projection");
+  return is_definition || std::ranges::find(patterns, route.pattern) != std::end(patterns);
 }
 
 // Routes below `{db}` get an open database, except the route that creates it.

@@ -7,7 +7,7 @@
 
 namespace octavo {
 
-/// Lets work pass unless somebody keeps it closed, and knows whether any is still inside. Thread-safe; nothing blocks.
+/// Lets work pass unless it is kept closed, and knows whether any is still inside. Thread-safe; nothing blocks.
 class Gate {
  public:
   /// Work that is inside. A value that can be moved; it may outlive the gate.

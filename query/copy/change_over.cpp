@@ -10,7 +10,7 @@
 #include "query/copy/copies.h"
 #include "query/copy/copies_entry.h"
 #include "query/copy/copy_catalog.h"
-#include "query/project/projection_catalog.h"
+#include "query/copy/projection_takeover.h"
 #include "query/project/projection_target.h"
 
 namespace octavo::query::copy {
@@ -53,6 +53,19 @@ class OnlyOne {
   const bool is_first_;
 };
 
+/// The databases with these tags. Those that cannot be opened read the catalog when they can.
+Expected<std::vector<std::shared_ptr<partitioning::Database>>> find_all(partitioning::Engine& engine,
+                                                                        const std::vector<std::string>& tags) {
+  std::vector<std::shared_ptr<partitioning::Database>> found;
+  if (tags.empty()) return found;
+  OCTAVO_TRY(const auto records, engine.catalog().all());
+  for (const auto& record : records) {
+    if (!std::ranges::binary_search(tags, record.instance_tag)) continue;
+    if (auto database = engine.find_database(record.name)) found.push_back(std::move(database));
+  }
+  return found;
+}
+
 }  // namespace
 
 Expected<void> Copies::check_change_over(const CopyRecord& record) const {
@@ -66,17 +79,41 @@ Expected<void> Copies::check_change_over(const CopyRecord& record) const {
                     target->name(), source_.name()),
         "copy_positions");
   }
-  OCTAVO_TRY(const auto readers, project::readers_of(catalog, source_.instance_tag()));
-  OCTAVO_TRY(const auto owners, project::owners_of(catalog, source_.instance_tag()));
-  if (!readers.empty() || !owners.owners.empty()) {
-    return fail(ErrorCode::conflict,
-                fmt::format("The {} {} {}, and would not follow the change-over: delete it, and create it again "
-                            "afterwards.",
-                            readers.empty() ? owners.owners.front().name : "projection " + readers.front(),
-                            readers.empty() ? "writes into" : "reads", source_.name()),
-                "copy_projections");
-  }
+  OCTAVO_TRY_VOID(take_over_projections(catalog, source_, *target, keeps_ids(*target, record)));
   return {};
+}
+
+bool Copies::keeps_ids(const partitioning::Database& target, const CopyRecord& record) const {
+  const auto into = read_form_(target);
+  return into && !(*into)->keeps_key_in_body() && !record.definition.key;
+}
+
+// So that none of their batches makes writers wait longer.
+Expected<std::vector<std::shared_ptr<void>>> Copies::hold_projections() {
+  auto& engine = source_.engine();
+  OCTAVO_TRY(const auto tags, sources_of_readers(engine.catalog(), source_));
+  std::vector<std::shared_ptr<void>> held;
+  OCTAVO_TRY(const auto databases, find_all(engine, tags));
+  for (const auto& database : databases) {
+    if (auto* const extension = database->extension()) held.push_back(extension->hold_projections());
+  }
+  return held;
+}
+
+// Those of the source end before those of the target begin.
+void Copies::tell_of_projections(const std::vector<std::string>& tags) const {
+  if (tags.empty()) return;
+  if (auto* const extension = source_.extension()) extension->projections_changed();
+  const auto databases = find_all(source_.engine(), tags);
+  if (!databases) {
+    spdlog::error("database {}: its projections continue after the next start: {}", source_.name(),
+                  databases.error().reason);
+    return;
+  }
+  for (const auto& database : *databases) {
+    auto* const extension = database->extension();
+    if (database.get() != &source_ && extension != nullptr) extension->projections_changed();
+  }
 }
 
 Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, std::string former_name, milliseconds pause_max,
@@ -93,14 +130,22 @@ Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, std::stri
     auto check = [&] { return check_change_over(record); };
     OCTAVO_CO_TRY_VOID(co_await source_.engine().workers().run_blocking(std::move(check)));
     OCTAVO_CO_TRY_VOID(co_await reach(entry, source_.committed_sequence(), deadline));
+    auto hold = [&] { return hold_projections(); };
+    OCTAVO_CO_TRY(auto held, co_await source_.engine().workers().run_blocking(std::move(hold)));
     const auto begun = Clock::now();
-    OCTAVO_CO_TRY(const bool is_done, co_await try_change_over(entry, former_name, pause_max));
-    if (is_done) {
+    OCTAVO_CO_TRY(const auto changed, co_await try_change_over(entry, former_name, pause_max));
+    if (changed) {
       ChangeOver done{name, std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begun)};
+      auto tell = [&]() -> Expected<void> {
+        tell_of_projections(*changed);
+        return {};
+      };
+      OCTAVO_CO_TRY_VOID(co_await source_.engine().workers().run_blocking(std::move(tell)));
       spdlog::info("database {}: {} has taken its place, writes waited for {:.1f} ms", name, record.definition.target,
                    static_cast<double>(done.paused.count()) / 1000);
       co_return done;
     }
+    held.clear();
     if (Clock::now() + retry >= deadline) {
       co_return fail(
           ErrorCode::timeout,
@@ -124,25 +169,26 @@ Task<Expected<bool>> Copies::write_all_queued() {
   co_return true;
 }
 
-Task<Expected<bool>> Copies::try_change_over(EntryPtr entry, std::string former_name, milliseconds pause_max) {
+Task<Expected<std::optional<std::vector<std::string>>>> Copies::try_change_over(EntryPtr entry, std::string former_name,
+                                                                                milliseconds pause_max) {
   const ClosedGate closed(source_.gate());
   const auto until = Clock::now() + pause_max;
   while (!source_.gate().is_empty()) {
-    if (Clock::now() >= until) co_return false;
+    if (Clock::now() >= until) co_return std::nullopt;
     co_await sleep_for(gate_look);
   }
   OCTAVO_CO_TRY(const bool are_written, co_await write_all_queued());
-  if (!are_written) co_return false;
+  if (!are_written) co_return std::nullopt;
   const auto reached = co_await reach(entry, source_.committed_sequence(), until);
-  if (!reached && reached.error().code == ErrorCode::timeout) co_return false;
+  if (!reached && reached.error().code == ErrorCode::timeout) co_return std::nullopt;
   OCTAVO_CO_TRY_VOID(reached);
-  if (Clock::now() >= until) co_return false;
+  if (Clock::now() >= until) co_return std::nullopt;
   auto work = [&] { return hand_over_name(entry, former_name); };
-  OCTAVO_CO_TRY_VOID(co_await source_.engine().workers().run_blocking(std::move(work)));
-  co_return true;
+  OCTAVO_CO_TRY(auto changed, co_await source_.engine().workers().run_blocking(std::move(work)));
+  co_return std::optional(std::move(changed));
 }
 
-Expected<void> Copies::hand_over_name(const EntryPtr& entry, const std::string& former_name) {
+Expected<std::vector<std::string>> Copies::hand_over_name(const EntryPtr& entry, const std::string& former_name) {
   const std::lock_guard changing(change_mutex_);
   if (entry->record.has_ended) return fail(ErrorCode::conflict, "The copy has ended.");
   auto& engine = source_.engine();
@@ -151,13 +197,22 @@ Expected<void> Copies::hand_over_name(const EntryPtr& entry, const std::string& 
   OCTAVO_TRY_VOID(target->make_durable());
   // Until it knows that no copy writes into it any more, it would refuse what clients write under the name.
   const ClosedGate closed(target->gate());
+  std::vector<std::string> changed;
   const auto store = [&](const CopyRecord& record) {
-    return engine.hand_over_name(source_, former_name, *target, facts_of_change_over(source_, record));
+    const auto facts = [&]() -> Expected<std::vector<storage::FactChange>> {
+      OCTAVO_TRY(auto takeover,
+                 take_over_projections(engine.catalog(), source_, *target, keeps_ids(*target, record)));
+      changed = std::move(takeover.sources);
+      auto all = facts_of_change_over(source_, record);
+      all.insert(all.end(), takeover.facts.begin(), takeover.facts.end());
+      return all;
+    };
+    return engine.hand_over_name(source_, former_name, *target, facts);
   };
   OCTAVO_TRY_VOID(end(entry, store));
   // Before the gate opens: requests that still hold the source must not write to it.
   if (auto* const extension = source_.extension()) extension->owners_changed();
-  return {};
+  return changed;
 }
 
 }  // namespace octavo::query::copy

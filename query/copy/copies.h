@@ -48,7 +48,7 @@ class Copies {
   /// Requests that write wait meanwhile, for some milliseconds, and then go to the target. If it would take longer than
   /// `pause_max` they continue with the source, and it is tried again until the deadline. Errors: not_found; timeout;
   /// conflict: the copy is paused, or its target was not made to follow the source (copy_positions), or a projection
-  /// reads or writes the source (copy_projections); those of Engine::hand_over_name; why it makes no progress.
+  /// cannot continue with the target (copy_projections); those of Engine::hand_over_name; why it makes no progress.
   Task<Expected<ChangeOver>> change_over(std::string id, std::string former_name, std::chrono::milliseconds pause_max,
                                          std::chrono::steady_clock::time_point deadline);
   /// Ends the copy where it is, and forgets it. A database whose name was given away by it takes writes again. Error
@@ -100,10 +100,14 @@ class Copies {
   /// `store`: makes it durable that the copy has ended.
   Expected<void> end(const EntryPtr& entry, FunctionRef<Expected<void>(const CopyRecord& record)> store);
   Expected<void> check_change_over(const CopyRecord& record) const;
+  bool keeps_ids(const partitioning::Database& target, const CopyRecord& record) const;
+  Expected<std::vector<std::shared_ptr<void>>> hold_projections();
+  void tell_of_projections(const std::vector<std::string>& tags) const;
   Task<Expected<bool>> write_all_queued();
-  /// False: it did not succeed within the pause.
-  Task<Expected<bool>> try_change_over(EntryPtr entry, std::string former_name, std::chrono::milliseconds pause_max);
-  Expected<void> hand_over_name(const EntryPtr& entry, const std::string& former_name);
+  /// Tags of the databases whose projections are others now; nullopt: it did not succeed within the pause.
+  Task<Expected<std::optional<std::vector<std::string>>>> try_change_over(EntryPtr entry, std::string former_name,
+                                                                          std::chrono::milliseconds pause_max);
+  Expected<std::vector<std::string>> hand_over_name(const EntryPtr& entry, const std::string& former_name);
   void tell_target(const CopyRecord& record) const;
   View view_of(const Entry& entry) const;
 

@@ -73,6 +73,8 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   void committed() override;
   void definition_changed() override;
   void owners_changed() override { projections_.load_owners(); }
+  std::shared_ptr<void> hold_projections() override { return projections_.hold(); }
+  void projections_changed() override { projections_.read_again(); }
   void add_commit_listener(std::weak_ptr<const CommitListener> listener) override {
     projections_.add_commit_listener(std::move(listener));
   }

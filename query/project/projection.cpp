@@ -12,6 +12,7 @@
 #include "partitioning/scan.h"
 #include "query/javascript/interruption.h"
 #include "query/project/internal/projection_inputs.h"
+#include "query/project/internal/rows_of_target.h"
 #include "query/project/projection_target.h"
 #include "query/project/target_writer.h"
 
@@ -60,7 +61,9 @@ Projection::~Projection() = default;
 Expected<void> Projection::open() {
   OCTAVO_TRY_VOID(state_->open());
   const std::lock_guard working(work_mutex_);
-  state_->set_hidden(options_.is_hidden);
+  OCTAVO_TRY(const auto replaced_through, state_->switched_through());
+  state_->set_hidden(options_.is_hidden && !replaced_through);
+  opened_at_ = source_.watermark();
   take_numbers();
   const auto numbers = state_->numbers();
   target_sequence_ = numbers.target_sequence;
@@ -101,6 +104,9 @@ storage::Sequence Projection::knows_deletions_through() const {
 // Called by everything that writes rows.
 Expected<std::shared_ptr<partitioning::Database>> Projection::open_target() const {
   if (has_ended_) return fail(ErrorCode::overloaded, "Another definition of the projection takes over.");
+  if (is_held_) {
+    return fail(ErrorCode::overloaded, "A database that the projection reads is being changed over: try again.");
+  }
   return project::open_target(source_.engine(), record_.definition.target, record_.target_tag);
 }
 
@@ -287,7 +293,8 @@ Expected<void> Projection::restart() {
   const std::lock_guard working(work_mutex_);
   OCTAVO_TRY(const auto target, open_target());
   OCTAVO_TRY_VOID(deliver(*target));
-  OCTAVO_TRY_VOID(remove_strays(*target));
+  // Those that a hidden one does not know of are replaced later.
+  if (!is_hidden()) OCTAVO_TRY_VOID(remove_strays(*target));
   ProjectionState::Batch batch = next_batch();
   batch.begins_again = true;
   batch.checkpoint = 0;
@@ -308,6 +315,7 @@ Expected<void> Projection::remove_rows(ProjectionState* former) {
   OCTAVO_TRY(const auto target, open_target());
   // The rows that it was deleting are known from these writes only.
   OCTAVO_TRY_VOID(deliver(*target));
+  if (record_.takes_over()) OCTAVO_TRY_VOID(remove_strays(*target));
   for (ProjectionState* const state : {state_.get(), former}) {
     std::string after;
     while (state != nullptr) {
@@ -333,13 +341,34 @@ Expected<void> Projection::end_writing() {
   return {};
 }
 
+void Projection::give_up_writing() {
+  const std::lock_guard working(work_mutex_);
+  has_ended_ = true;
+}
+
+void Projection::hold(bool is_held) {
+  const std::lock_guard working(work_mutex_);
+  is_held_ = is_held;
+}
+
 void Projection::show() {
   const std::lock_guard working(work_mutex_);
   state_->set_hidden(false);
 }
 
-Expected<void> Projection::replace_rows(ProjectionState& former) {
+Expected<void> Projection::replace_rows(ProjectionState* former) {
   const javascript::StoppableCalls calls(*options_.stopping);
+  std::optional<RowsOfTarget> of_target;
+  const auto former_after = [&](partitioning::Database& target, std::string_view after) -> Expected<FormerRows> {
+    if (former == nullptr) {
+      if (!of_target) of_target.emplace(target, record_.owner, after);
+      return of_target->after(after, rows_per_step);
+    }
+    OCTAVO_TRY(auto ids, former->rows_after(after, rows_per_step));
+    const bool are_all = ids.size() < rows_per_step;
+    std::string through = are_all ? std::string() : ids.back();
+    return FormerRows{std::move(ids), std::move(through)};
+  };
   while (!options_.stopping->load()) {
     const std::lock_guard working(work_mutex_);
     OCTAVO_TRY(const auto target, open_target());
@@ -348,12 +377,12 @@ Expected<void> Projection::replace_rows(ProjectionState& former) {
     const std::string after = done.value_or(std::string());
     ProjectionState::Batch batch = next_batch();
     OCTAVO_TRY(batch.again, state_->candidates_after(after, rows_per_step));
-    OCTAVO_TRY(batch.former, former.rows_after(after, rows_per_step));
+    OCTAVO_TRY(auto former_rows, former_after(*target, after));
+    batch.former = std::move(former_rows.ids);
     // Up to where both lists are complete; empty: there are no more.
-    std::string through;
-    for (const auto* ids : {&batch.again, &batch.former}) {
-      if (ids->size() == rows_per_step && (through.empty() || ids->back() < through)) through = ids->back();
-    }
+    std::string through = std::move(former_rows.through);
+    const bool has_more = batch.again.size() == rows_per_step;
+    if (has_more && (through.empty() || batch.again.back() < through)) through = batch.again.back();
     if (!through.empty()) {
       for (auto* ids : {&batch.again, &batch.former}) {
         ids->erase(std::ranges::upper_bound(*ids, through), ids->end());
@@ -373,6 +402,11 @@ bool Projection::is_nearly_current() const {
   };
   return is_near(*this, source_) && state_->numbers().fan_outs == 0 &&
          std::ranges::all_of(joins_, [&](const auto& join) { return join && is_near(*join, join->database()); });
+}
+
+bool Projection::has_caught_up() const {
+  const auto has = [](const auto& join) { return join && join->complete_through() >= join->opened_at(); };
+  return complete_through() >= opened_at_ && std::ranges::all_of(joins_, has);
 }
 
 Projection::Status Projection::status() const {

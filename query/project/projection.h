@@ -26,6 +26,9 @@ struct NextDefinition {
   ProjectionDefinition definition;
 };
 
+/// ProjectionRecord::former of one whose source has taken the place of another one: what the target has of this owner.
+inline constexpr std::string_view rows_of_target = "*";
+
 /// What the catalog has of a projection.
 struct ProjectionRecord {
   std::string name;
@@ -37,10 +40,13 @@ struct ProjectionRecord {
   bool paused = false;
   bool removing = false;  ///< its rows are being removed, and then it is gone
   ProjectionDefinition definition;
-  /// Identity of the state that has written the rows until the definition changed; empty: all rows are of the present
-  /// one.
+  /// Identity of the state that has written the rows until the definition changed, or `rows_of_target`; empty: all rows
+  /// are of the present one.
   std::string former;
   std::optional<NextDefinition> next;
+
+  /// Rows that it does not know of are replaced when its own are all known.
+  bool takes_over() const { return former == rows_of_target; }
 };
 
 /// Keeps the rows of one projection up to date: reads the feed of the source, decides which rows there are, and writes
@@ -58,7 +64,7 @@ class Projection final : public FeedConsumer {
     std::shared_ptr<const std::atomic<bool>> stopping;  ///< the database is being shut down
     /// Calls the followers of all inputs again soon. Any thread.
     std::function<void()> wake;
-    bool is_hidden = false;  ///< it writes no rows until show()
+    bool is_hidden = false;  ///< it writes no rows until show(), unless it has begun to replace others
   };
   Projection(partitioning::Database& source, ProjectionRecord record, Options options);
 
@@ -96,12 +102,17 @@ class Projection final : public FeedConsumer {
   Expected<void> remove_rows(ProjectionState* former);
   /// Makes the writes that are still to be made, and no others from now on. Blocks.
   Expected<void> end_writing();
+  /// Makes no writes from now on, not even those that are decided. Blocks while a batch is written.
+  void give_up_writing();
+  /// While it is held it writes no rows: what would fails with the error overloaded. Blocks while a batch is written.
+  void hold(bool is_held);
   /// Writes rows from now on.
   void show();
-  /// Makes the target's rows those of this projection instead of those that `former` has written, in slices among the
-  /// changes of the feed. Continues where an earlier call was interrupted. Blocks until that is done. Error overloaded:
-  /// it was stopped.
-  Expected<void> replace_rows(ProjectionState& former);
+  bool is_hidden() const { return state_->is_hidden(); }
+  /// Makes the target's rows those of this projection instead of those that `former` has written (null: of all that
+  /// the target has), in slices among the changes of the feed. Continues where an earlier call was interrupted. Blocks
+  /// until that is done. Error overloaded: it was stopped.
+  Expected<void> replace_rows(ProjectionState* former);
 
   const ProjectionRecord& record() const { return record_; }
   struct JoinStatus {
@@ -125,6 +136,8 @@ class Projection final : public FeedConsumer {
   Status status() const;
   /// About everything that was written to its inputs is known.
   bool is_nearly_current() const;
+  /// Everything that its inputs had when they were opened is known.
+  bool has_caught_up() const;
   const std::shared_ptr<ProjectionState>& state() const { return state_; }
   storage::Store& store() { return state_->store(); }
   void remove_files() { state_->remove_files(); }
@@ -159,8 +172,10 @@ class Projection final : public FeedConsumer {
   std::vector<std::string> refused_;  ///< by the last delivery
   storage::Sequence target_sequence_ = 0;
   bool has_ended_ = false;  ///< see end_writing()
+  bool is_held_ = false;
   PurgeScan purge_scan_;
 
+  storage::Sequence opened_at_ = 0;  ///< watermark of the source at open()
   std::atomic<bool> must_begin_again_{false};
   std::atomic<bool> has_pending_{false};
   std::atomic<storage::Sequence> checkpoint_{0};

@@ -205,19 +205,16 @@ Expected<ProjectionRecord> add_projection(Catalog& catalog, const partitioning::
   OCTAVO_TRY_VOID(check_exclusive(owners, definition.exclusive));
   ProjectionRecord record;
   record.name = std::move(name);
-  record.identity = crypto::hex_identity(crypto::random_bytes(identity_bytes));
+  record.identity = new_identity();
   record.target_tag = target.instance_tag();
   record.definition = std::move(definition);
   for (const JoinedDatabase& one : joined) record.join_tags.push_back(one.database->instance_tag());
   OCTAVO_TRY(record.owner, next_owner(catalog, target.instance_tag()));
   // An owner whose projection is not stored, because of a crash here, counts for nothing.
-  const std::string owner = json::serialize(json::object{{"source", source.name()},
-                                                         {"tag", source.instance_tag()},
-                                                         {"projection", record.name},
-                                                         {"exclusive", record.definition.exclusive}});
-  OCTAVO_TRY_VOID(
-      catalog.set_fact(Catalog::area_of_database(target.instance_tag()), owner_fact_name(record.owner), owner));
-  OCTAVO_TRY_VOID(catalog.set_fact(sources_area, source.instance_tag(), source.instance_tag()));
+  for (const auto& fact :
+       {owner_fact(source.name(), source.instance_tag(), record), noted_source(source.instance_tag())}) {
+    OCTAVO_TRY_VOID(catalog.set_fact(fact.area, fact.name, *fact.value));
+  }
   const auto text = [&](std::optional<std::string_view> before) -> Expected<std::string> {
     if (before) return fail(ErrorCode::conflict, "There is a projection of this name.");
     // Here no other one is being added.
@@ -228,10 +225,34 @@ Expected<ProjectionRecord> add_projection(Catalog& catalog, const partitioning::
   return record;
 }
 
-Expected<void> replace_projection(Catalog& catalog, std::string_view source_tag, const ProjectionRecord& record) {
+storage::FactChange source_fact(std::string_view source_tag, const ProjectionRecord& record) {
+  return {Catalog::area_of_database(source_tag), fact_name(record.name), to_text(record)};
+}
+
+storage::FactChange owner_fact(std::string_view source, std::string_view source_tag, const ProjectionRecord& record) {
+  const json::object owner{
+      {"source", source}, {"tag", source_tag}, {"projection", record.name}, {"exclusive", record.definition.exclusive}};
+  return {Catalog::area_of_database(record.target_tag), owner_fact_name(record.owner), json::serialize(owner)};
+}
+
+storage::FactChange noted_source(std::string_view source_tag) {
+  return {std::string(sources_area), std::string(source_tag), std::string(source_tag)};
+}
+
+std::string new_identity() {
+  return crypto::hex_identity(crypto::random_bytes(identity_bytes));
+}
+
+Expected<void> replace_projection(Catalog& catalog, std::string_view source_tag, std::string_view identity,
+                                  const ProjectionRecord& record) {
   return catalog.change_fact(Catalog::area_of_database(source_tag), fact_name(record.name),
                              [&](std::optional<std::string_view> before) -> Expected<std::string> {
                                if (!before) return fail(ErrorCode::not_found, "missing");
+                               OCTAVO_TRY(const auto present, from_text(record.name, *before));
+                               if (present.identity != identity) {
+                                 return fail(ErrorCode::conflict,
+                                             "The projection was changed over meanwhile: read its present `rev`.");
+                               }
                                if (record.next) OCTAVO_TRY_VOID(check_loop(catalog, source_tag, record));
                                return to_text(record);
                              });
@@ -240,7 +261,7 @@ Expected<void> replace_projection(Catalog& catalog, std::string_view source_tag,
 NextDefinition next_of(const ProjectionRecord& record, std::span<const JoinedDatabase> joined,
                        ProjectionDefinition definition) {
   NextDefinition next;
-  next.identity = crypto::hex_identity(crypto::random_bytes(identity_bytes));
+  next.identity = new_identity();
   next.generation = std::max(record.generation, record.next ? record.next->generation : 0) + 1;
   for (const JoinedDatabase& one : joined) next.join_tags.push_back(one.database->instance_tag());
   next.definition = std::move(definition);
@@ -308,20 +329,20 @@ Expected<storage::DocumentOwners> owners_of(Catalog& catalog, std::string_view t
   return owners;
 }
 
-Expected<std::vector<std::string>> readers_of(Catalog& catalog, std::string_view tag) {
-  std::vector<std::string> names;
+Expected<std::vector<SourceProjection>> readers_of(Catalog& catalog, std::string_view tag) {
+  std::vector<SourceProjection> readers;
   OCTAVO_TRY(const auto all_sources, catalog.facts(sources_area));
   for (const auto& [key, source_tag] : all_sources) {
-    OCTAVO_TRY(const auto projections, projections_of(catalog, source_tag));
-    for (const ProjectionRecord& record : projections) {
+    OCTAVO_TRY(auto projections, projections_of(catalog, source_tag));
+    for (ProjectionRecord& record : projections) {
       const auto joins = [&](const std::vector<std::string>& tags) {
         return std::ranges::find(tags, tag) != tags.end();
       };
       const bool reads = source_tag == tag || joins(record.join_tags) || (record.next && joins(record.next->join_tags));
-      if (reads) names.push_back(record.name);
+      if (reads) readers.push_back({source_tag, std::move(record)});
     }
   }
-  return names;
+  return readers;
 }
 
 Expected<std::vector<std::string>> sources(Catalog& catalog) {

@@ -32,9 +32,16 @@ Expected<void> check_number(std::size_t projections);
 Expected<ProjectionRecord> add_projection(storage::Catalog& catalog, const partitioning::Database& source,
                                           const partitioning::Database& target, std::span<const JoinedDatabase> joined,
                                           std::string name, ProjectionDefinition definition);
-/// Replaces what is stored of it. Errors: not_found; projection_loop, as above, if it has a changed definition.
-Expected<void> replace_projection(storage::Catalog& catalog, std::string_view source_tag,
+/// Replaces what is stored of it. Errors: not_found; conflict if what is stored has another identity than `identity`;
+/// projection_loop, as above, if it has a changed definition.
+Expected<void> replace_projection(storage::Catalog& catalog, std::string_view source_tag, std::string_view identity,
                                   const ProjectionRecord& record);
+/// The facts of a projection: of its source, and of its target.
+storage::FactChange source_fact(std::string_view source_tag, const ProjectionRecord& record);
+storage::FactChange owner_fact(std::string_view source, std::string_view source_tag, const ProjectionRecord& record);
+/// The fact by which a database is opened when the server starts, as it is the source of projections.
+storage::FactChange noted_source(std::string_view source_tag);
+std::string new_identity();
 /// A changed definition, with an identity of its own.
 NextDefinition next_of(const ProjectionRecord& record, std::span<const JoinedDatabase> joined,
                        ProjectionDefinition definition);
@@ -49,8 +56,12 @@ inline constexpr std::string_view copy_prefix = "copy/";
 /// does, or the database that has taken its place.
 Expected<storage::DocumentOwners> owners_of(storage::Catalog& catalog, std::string_view target_tag);
 
-/// The names of the projections that read from a database, as their source or to join its documents.
-Expected<std::vector<std::string>> readers_of(storage::Catalog& catalog, std::string_view tag);
+struct SourceProjection {
+  std::string source_tag;
+  ProjectionRecord record;
+};
+/// The projections that read from a database, as their source or to join its documents.
+Expected<std::vector<SourceProjection>> readers_of(storage::Catalog& catalog, std::string_view tag);
 
 /// The names of the databases that have projections. Forgets those that are gone.
 Expected<std::vector<std::string>> sources(storage::Catalog& catalog);

@@ -30,8 +30,9 @@ Expected<void> Projections::change(const EntryPtr& entry, const std::function<vo
     const std::lock_guard lock(mutex_);
     record = entry->record;
   }
+  const std::string identity = record.identity;
   edit(record);
-  OCTAVO_TRY_VOID(replace_projection(database_.engine().catalog(), database_.instance_tag(), record));
+  OCTAVO_TRY_VOID(replace_projection(database_.engine().catalog(), database_.instance_tag(), identity, record));
   const std::lock_guard lock(mutex_);
   entry->record = std::move(record);
   return {};
@@ -153,7 +154,7 @@ Expected<void> Projections::switch_to_next(const EntryPtr& entry, const EntryPtr
   OCTAVO_TRY_VOID(entry->projection->end_writing());
   ProjectionRecord record = record_of_next(entry->record);
   record.former = entry->record.identity;
-  OCTAVO_TRY_VOID(replace_projection(database_.engine().catalog(), database_.instance_tag(), record));
+  OCTAVO_TRY_VOID(replace_projection(database_.engine().catalog(), database_.instance_tag(), record.former, record));
   next->projection->show();
   {
     const std::lock_guard lock(mutex_);
@@ -163,6 +164,26 @@ Expected<void> Projections::switch_to_next(const EntryPtr& entry, const EntryPtr
   }
   start(next);
   return {};
+}
+
+// It writes rows when it knows them all: then those that stay the same are not written, and none comes and goes.
+void Projections::take_over(const EntryPtr& entry) {
+  const bool is_there = is_one_of_these(entry);
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_->load() || !is_there || entry->record.paused || entry->record.removing) {
+      entry->is_looked_at.store(false);
+      return;
+    }
+  }
+  Projection& projection = *entry->projection;
+  if (projection.is_hidden() && !(projection.has_caught_up() && projection.is_nearly_current())) {
+    jobs_.post_after(next_interval, [this, entry] { take_over(entry); });
+    return;
+  }
+  entry->is_looked_at.store(false);
+  projection.show();
+  replace_rows(entry);
 }
 
 void Projections::replace_rows(const EntryPtr& entry) {
@@ -175,13 +196,14 @@ void Projections::replace_rows(const EntryPtr& entry) {
 // False: it must be tried again.
 bool Projections::replace_rows_once(const EntryPtr& entry) {
   std::shared_ptr<ProjectionState> former;
+  const bool is_there = is_one_of_these(entry);
   {
     const std::lock_guard lock(mutex_);
-    if (entry->record.removing || entry->record.former.empty()) return true;
+    if (!is_there || entry->record.removing || entry->record.former.empty()) return true;
     former = entry->former;
   }
   auto replaced = run_guarded("replacing a projection's rows", [&]() -> Expected<void> {
-    if (former) OCTAVO_TRY_VOID(entry->projection->replace_rows(*former));
+    if (former || entry->takes_over->load()) OCTAVO_TRY_VOID(entry->projection->replace_rows(former.get()));
     const auto held = database_.shared_from_this();
     const std::lock_guard changing(change_mutex_);
     return change(entry, [](ProjectionRecord& record) { record.former.clear(); });
@@ -196,6 +218,7 @@ bool Projections::replace_rows_once(const EntryPtr& entry) {
     const std::lock_guard lock(mutex_);
     entry->former.reset();
   }
+  entry->takes_over->store(false);
   if (former) former->remove_files();
   progress_.notify_all();
   return true;

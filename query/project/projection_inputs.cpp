@@ -135,7 +135,7 @@ Expected<bool> Projection::fan_out(partitioning::Database& target) {
 
 Projection::JoinConsumer::JoinConsumer(Projection& projection, std::size_t join,
                                        std::shared_ptr<partitioning::Database> database)
-    : projection_(projection), join_(join), database_(std::move(database)) {
+    : projection_(projection), join_(join), database_(std::move(database)), opened_at_(database_->watermark()) {
   const auto input = projection.state_->input(join);
   // It knows changes that the database has lost.
   const bool is_ahead = input.checkpoint > database_->watermark();

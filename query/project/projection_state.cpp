@@ -114,7 +114,7 @@ Expected<std::vector<RowWrite>> ProjectionState::commit(const Batch& batch, Eval
       OCTAVO_TRY_VOID(storage::long_key::put(transaction, tree(StateTree::refused), id, {}));
       ++numbers.occupied;
     }
-    Settlement settlement(transaction, store_, numbers, options_.newest, is_hidden_, evaluate);
+    Settlement settlement(transaction, store_, numbers, options_.newest, is_hidden(), evaluate);
     for (const Member& member : batch.members) OCTAVO_TRY_VOID(settlement.count(member));
     for (const auto& [join, key] : batch.fan_outs) OCTAVO_TRY_VOID(settlement.fan_out(join, key));
     if (batch.step) OCTAVO_TRY_VOID(settlement.advance(*batch.step));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -92,7 +93,9 @@ class ProjectionState {
   /// The numbers that the last commit has stored. Thread-safe.
   Numbers numbers() const;
   /// While it is hidden, which rows there are becomes known, but none is written. At first it is not.
-  void set_hidden(bool hidden) { is_hidden_ = hidden; }
+  void set_hidden(bool hidden) { is_hidden_.store(hidden, std::memory_order_release); }
+  /// Thread-safe.
+  bool is_hidden() const { return is_hidden_.load(std::memory_order_acquire); }
 
   struct Batch {
     std::vector<SourceChange> changes;  ///< each document once
@@ -155,7 +158,7 @@ class ProjectionState {
 
   const Options options_;
   storage::Store store_;
-  bool is_hidden_ = false;
+  std::atomic<bool> is_hidden_{false};
   mutable std::mutex mutex_;  ///< guards the members below
   Numbers numbers_;
   std::vector<Input> inputs_;  ///< by join

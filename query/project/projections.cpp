@@ -19,7 +19,6 @@ namespace octavo::query::project {
 
 namespace {
 
-constexpr std::chrono::milliseconds load_retry{2'000};
 constexpr std::string_view folder_prefix = "projection-";
 
 // A projection that has the target to itself would hide the documents that are there.
@@ -112,10 +111,13 @@ Projections::Projections(partitioning::Database& database, ActiveTasks* tasks, F
   const auto records = projections_of(database.engine().catalog(), database.instance_tag());
   if (!records) {
     spdlog::error("database {}: its projections cannot be read: {}", database.name(), records.error().reason);
-  } else if (!records->empty()) {
-    any_.store(true, std::memory_order_release);
-    jobs_.post([this] { load_in_background(); });
+    return;
   }
+  any_.store(!records->empty(), std::memory_order_release);
+  // Files of projections that another database has taken over may have been left by a crash.
+  const auto replaced =
+      database.engine().catalog().fact(storage::Catalog::area_of_database(database.instance_tag()), replaced_by_fact);
+  if (!records->empty() || (replaced && *replaced)) jobs_.post([this] { load_in_background(); });
 }
 
 Projections::~Projections() {
@@ -183,8 +185,10 @@ void Projections::remove_strays(const std::vector<ProjectionRecord>& records) co
 Projections::EntryPtr Projections::open(ProjectionRecord record, bool is_hidden) {
   auto entry = std::make_shared<Entry>();
   entry->projection = std::make_shared<Projection>(
-      database_, record, Projection::Options{read_form_, stopping_, [this] { plan_wake(); }, is_hidden});
+      database_, record,
+      Projection::Options{read_form_, stopping_, [this] { plan_wake(); }, is_hidden || record.takes_over()});
   entry->record = std::move(record);
+  entry->takes_over->store(entry->record.takes_over());
   const auto opened = entry->projection->open();
   if (!opened) {
     spdlog::error("database {}: the projection {} cannot be opened: {}", database_.name(), entry->record.name,
@@ -206,7 +210,7 @@ Projections::EntryPtr Projections::open(ProjectionRecord record, bool is_hidden)
     entry->projection->store().close_if_idle();
     return entry;
   }
-  if (!entry->record.former.empty()) entry->former = open_former(entry->record);
+  if (!entry->record.former.empty() && !entry->record.takes_over()) entry->former = open_former(entry->record);
   if (entry->record.next) entry->next = open(record_of_next(entry->record), true);
   return entry;
 }
@@ -268,7 +272,11 @@ void Projections::start(const EntryPtr& entry) {
     jobs_.post([this, entry] { finish_removal(entry); });
     return;
   }
-  if (!record.former.empty()) jobs_.post([this, entry] { replace_rows(entry); });
+  if (record.takes_over()) {
+    if (!record.paused && !entry->is_looked_at.exchange(true)) jobs_.post([this, entry] { take_over(entry); });
+  } else if (!record.former.empty()) {
+    jobs_.post([this, entry] { replace_rows(entry); });
+  }
   if (next && !record.paused && !next->is_looked_at.exchange(true))
     jobs_.post_after(next_interval, [this, entry, next] { look_at_next(entry, next); });
 }

@@ -75,6 +75,10 @@ class Projections {
 
   /// Reads again which projections write into the database.
   void load_owners();
+  /// See DatabaseExtension::hold_projections.
+  std::shared_ptr<void> hold();
+  /// See DatabaseExtension::projections_changed.
+  void read_again();
   /// The physical partitions of the database have changed.
   void apply_owners();
 
@@ -95,6 +99,7 @@ class Projections {
  private:
   struct Entry;
   using EntryPtr = std::shared_ptr<Entry>;
+  struct Held;
   /// Reads from the catalog which projections there are, once. After an error it is tried again soon.
   Expected<void> load();
   Expected<void> load_once();
@@ -110,6 +115,7 @@ class Projections {
   Expected<void> drop_next(const EntryPtr& entry);
   void look_at_next(const EntryPtr& entry, const EntryPtr& next);
   Expected<void> switch_to_next(const EntryPtr& entry, const EntryPtr& next);
+  void take_over(const EntryPtr& entry);
   void replace_rows(const EntryPtr& entry);
   bool replace_rows_once(const EntryPtr& entry);
   Expected<void> change(const EntryPtr& entry, const std::function<void(ProjectionRecord&)>& edit);
@@ -121,6 +127,9 @@ class Projections {
   void wake_all();
   void retry_refused();
   void finish_removal(const EntryPtr& entry);
+  Expected<void> read_catalog_again();
+  void close(const EntryPtr& entry);
+  bool is_one_of_these(const EntryPtr& entry) const;
   Expected<void> drop(const EntryPtr& entry);
   View view_of(const Entry& entry) const;
   bool has_target(const ProjectionRecord& record) const;

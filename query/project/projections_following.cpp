@@ -8,6 +8,7 @@
 #include "base/memory_retry.h"
 #include "partitioning/engine.h"
 #include "query/project/internal/projection_entry.h"
+#include "query/project/projection_catalog.h"
 #include "query/project/projection_target.h"
 
 namespace octavo::query::project {
@@ -87,10 +88,96 @@ Task<Expected<void>> Projections::wait_until_current(std::string_view name, stor
     const std::lock_guard lock(mutex_);
     if (entry->record.paused) co_return fail(ErrorCode::conflict, "The projection is paused.");
   }
-  std::function<Expected<bool>()> is_reached = [projection = entry->projection, sequence]() -> Expected<bool> {
-    return projection->complete_through() >= sequence;
+  std::function<Expected<bool>()> is_reached = [entry, sequence]() -> Expected<bool> {
+    return entry->current_through() >= sequence;
   };
   co_return co_await entry->follower->wait(std::move(is_reached), deadline);
+}
+
+// --- another database takes the place of the source ---
+
+struct Projections::Held {
+  std::shared_ptr<partitioning::Database> database;  ///< keeps what follows
+  std::vector<EntryPtr> entries;
+
+  ~Held() {
+    for (const EntryPtr& entry : entries) {
+      entry->projection->hold(false);
+      entry->wake();
+    }
+  }
+};
+
+std::shared_ptr<void> Projections::hold() {
+  if (any_.load(std::memory_order_acquire)) static_cast<void>(load());
+  auto held = std::make_shared<Held>();
+  held->database = database_.shared_from_this();
+  held->entries = versions();
+  for (const EntryPtr& entry : held->entries) entry->projection->hold(true);
+  return held;
+}
+
+void Projections::read_again() {
+  const auto read = run_guarded("reading which projections there are", [this] { return read_catalog_again(); });
+  if (read || stopping_->load()) return;
+  spdlog::error("database {}: its projections cannot be read: {}", database_.name(), read.error().reason);
+  jobs_.post_after(load_retry, [this] { read_again(); });
+}
+
+Expected<void> Projections::read_catalog_again() {
+  const std::lock_guard changing(change_mutex_);
+  OCTAVO_TRY_VOID(load_once());
+  OCTAVO_TRY(const auto records, projections_of(database_.engine().catalog(), database_.instance_tag()));
+  std::vector<EntryPtr> remaining;
+  for (const EntryPtr& entry : entries()) {
+    // Another identity: it has to read everything again.
+    if (std::ranges::find(records, entry->record.identity, &ProjectionRecord::identity) == records.end()) {
+      close(entry);
+    } else {
+      remaining.push_back(entry);
+    }
+  }
+  std::vector<EntryPtr> added;
+  for (const ProjectionRecord& record : records) {
+    const auto is_same = [&](const EntryPtr& entry) { return entry->record.identity == record.identity; };
+    if (std::ranges::none_of(remaining, is_same)) added.push_back(open(record));
+  }
+  remaining.insert(remaining.end(), added.begin(), added.end());
+  std::shared_ptr<partitioning::Database> held;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_->load()) return {};
+    entries_ = remaining;
+    held = std::exchange(keeps_open_, remaining.empty() ? nullptr : database_.shared_from_this());
+  }
+  any_.store(!remaining.empty(), std::memory_order_release);
+  for (const EntryPtr& entry : added) start(entry);
+  if (!remaining.empty()) plan_retry();
+  progress_.notify_all();
+  return {};
+}
+
+// Its rows stay, and what follows is another one's.
+void Projections::close(const EntryPtr& entry) {
+  EntryPtr next;
+  std::shared_ptr<ProjectionState> former;
+  {
+    const std::lock_guard lock(mutex_);
+    next = std::exchange(entry->next, nullptr);
+    former = entry->former;
+  }
+  for (const EntryPtr& one : {entry, next}) {
+    if (!one) continue;
+    one->set_stopping(true);
+    one->projection->give_up_writing();
+    jobs_.post([one] { one->projection->remove_files(); });
+  }
+  if (former) former->remove_files();
+}
+
+bool Projections::is_one_of_these(const EntryPtr& entry) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::find(entries_, entry) != entries_.end();
 }
 
 // --- what is shown ---
@@ -117,7 +204,7 @@ Projections::View Projections::view_of(const Entry& entry) const {
   }
   view.watermark = database_.watermark();
   view.status = entry.projection->status();
-  view.current_through = entry.projection->complete_through();
+  view.current_through = entry.current_through();
   auto failure = entry.failure();
   if (!failure && !has_target(view.record)) failure = missing_target(view.record.definition.target);
   if (failure) view.failure = failure->reason;
@@ -127,11 +214,11 @@ Projections::View Projections::view_of(const Entry& entry) const {
     view.state = "paused";
   } else if (failure) {
     view.state = may_pass(*failure) ? "waiting" : "failed";
-  } else if (!view.record.former.empty()) {
+  } else if (!view.record.former.empty() && !entry.projection->is_hidden()) {
     view.state = "switching";
   } else {
     if (view.current_through >= view.watermark) entry.built->store(true);
-    view.state = entry.built->load() ? "active" : "building";
+    view.state = entry.built->load() && !entry.takes_over->load() ? "active" : "building";
   }
   return view;
 }

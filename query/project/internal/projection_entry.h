@@ -17,6 +17,9 @@ namespace octavo::query::project {
 /// How often rows that were refused are tried again.
 inline constexpr std::chrono::milliseconds refused_interval{30'000};
 
+/// After the catalog could not be read.
+inline constexpr std::chrono::milliseconds load_retry{2'000};
+
 /// How often it is looked whether the rows of a changed definition are known.
 inline constexpr std::chrono::milliseconds next_interval{100};
 
@@ -37,10 +40,12 @@ struct Projections::Entry {
   std::shared_ptr<Entry> next;              ///< of ProjectionRecord::next; guarded by mutex_
   std::shared_ptr<ProjectionState> former;  ///< of ProjectionRecord::former; guarded by mutex_
   std::atomic<bool> is_replacing{false};    ///< a job replaces the former rows
-  std::atomic<bool> is_looked_at{false};    ///< a job looks whether the rows of this changed definition are known
+  std::atomic<bool> is_looked_at{false};    ///< a job looks whether its rows are known, as they replace others then
   std::optional<Error> unopened;            ///< why its files could not be opened
   /// It had the whole feed once. Shared with the follower.
   std::shared_ptr<std::atomic<bool>> built = std::make_shared<std::atomic<bool>>(false);
+  /// ProjectionRecord::takes_over(). Shared with those who wait.
+  const std::shared_ptr<std::atomic<bool>> takes_over = std::make_shared<std::atomic<bool>>(false);
 
   std::vector<std::shared_ptr<FeedFollower>> followers() const {
     std::vector<std::shared_ptr<FeedFollower>> all = join_followers;
@@ -53,6 +58,8 @@ struct Projections::Entry {
   void wake() const {
     for (const auto& one : followers()) one->wake();
   }
+  /// Every row is made of a state of its document not older than this.
+  storage::Sequence current_through() const { return takes_over->load() ? 0 : projection->complete_through(); }
   std::optional<Error> failure() const {
     if (unopened) return unopened;
     for (const auto& one : joined) {

@@ -51,6 +51,8 @@ class Projection::JoinConsumer final : public FeedConsumer {
   JoinConsumer(Projection& projection, std::size_t join, std::shared_ptr<partitioning::Database> database);
 
   partitioning::Database& database() const { return *database_; }
+  /// The watermark of the database when it was opened.
+  storage::Sequence opened_at() const { return opened_at_; }
   storage::Sequence checkpoint() const override { return checkpoint_.load(std::memory_order_acquire); }
   /// Below the checkpoint while rows are still to be made again.
   storage::Sequence complete_through() const override;
@@ -72,6 +74,7 @@ class Projection::JoinConsumer final : public FeedConsumer {
   Projection& projection_;
   const std::size_t join_;
   const std::shared_ptr<partitioning::Database> database_;
+  const storage::Sequence opened_at_;
   std::atomic<storage::Sequence> checkpoint_{0};
   std::atomic<storage::Sequence> complete_through_{0};
   std::atomic<std::uint64_t> purge_count_{0};

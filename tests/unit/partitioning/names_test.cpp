@@ -27,6 +27,10 @@ std::string security_of(Engine& engine, std::string_view name) {
   return security ? *security : std::string();
 }
 
+constexpr auto no_facts = []() -> Expected<std::vector<storage::FactChange>> {
+  return std::vector<storage::FactChange>();
+};
+
 }  // namespace
 
 TEST_CASE("databases take each other's names in one step, with what is kept by name") {
@@ -60,24 +64,24 @@ TEST_CASE("a successor takes the name with positions above all that clients know
   EngineFixture::put(*shop, "a", "{}");
   REQUIRE(shop->set_security("{}"));
   const auto plain = fixture.create("plain");
-  CHECK(engine.hand_over_name(*shop, "former", *plain, {}).error().code == ErrorCode::conflict);
+  CHECK(engine.hand_over_name(*shop, "former", *plain, no_facts).error().code == ErrorCode::conflict);
   const auto next = fixture.create("next", {.q = 2, .origin = DatabaseOrigin::after(*shop)});
   EngineFixture::put(*next, "b", "{}");
   CHECK(next->watermark() == next->sequence_base() + 1);
   CHECK(next->changes_after(0) == 1);
   CHECK(next->partition_ids().front() >= shop->partition_map().partition_id_end());
 
-  REQUIRE(engine.hand_over_name(*shop, "former", *next, {}));
+  REQUIRE(engine.hand_over_name(*shop, "former", *next, no_facts));
   CHECK(engine.find_database("shop") == next);
   CHECK(engine.find_database("next") == next);
   CHECK(engine.find_database("former") == shop);
   CHECK(security_of(engine, "shop") == "{}");
   const auto third = fixture.create("third", {.q = 1, .origin = DatabaseOrigin::after(*next)});
-  REQUIRE(engine.hand_over_name(*next, "former2", *third, {}));
+  REQUIRE(engine.hand_over_name(*next, "former2", *third, no_facts));
   CHECK(third->created_q() == 1);
   // The two may swap their names.
   const auto fourth = fixture.create("fourth", {.origin = DatabaseOrigin::after(*third)});
-  REQUIRE(engine.hand_over_name(*third, "fourth", *fourth, {}));
+  REQUIRE(engine.hand_over_name(*third, "fourth", *fourth, no_facts));
   CHECK(engine.find_database("fourth") == third);
   CHECK(engine.find_database("shop") == fourth);
 }
@@ -206,8 +210,10 @@ TEST_CASE("a change-over that meets a failing disk gives the name to one databas
       const auto next = fixture.create("next", {.origin = DatabaseOrigin::after(*shop)});
       REQUIRE(shop->set_security("{}"));
       faults.plan({.code = code, .from = from, .took_place = took_place, .folder_part = "data/catalog"});
-      const bool is_done =
-          fixture.engine().hand_over_name(*shop, "former", *next, {{"area", "name", "value"}}).has_value();
+      const auto facts = []() -> Expected<std::vector<storage::FactChange>> {
+        return std::vector<storage::FactChange>{{"area", "name", "value"}};
+      };
+      const bool is_done = fixture.engine().hand_over_name(*shop, "former", *next, facts).has_value();
       failed = faults.fired() > 0;
       faults.heal();
       tag = fixture.engine().find_database("shop")->instance_tag();
