@@ -4,6 +4,8 @@
 
 #include <boost/json.hpp>
 
+#include "api/models/container_definition.h"
+#include "api/models/resource_id.h"
 #include "partitioning/engine.h"
 #include "query/json/parsed_document.h"
 
@@ -108,6 +110,26 @@ Expected<void> ScriptStore::erase(ScriptKind kind, std::string_view id,
                                                    OCTAVO_TRY(const auto before, decode(*stored));
                                                    return check(before);
                                                  });
+}
+
+Expected<void> carry_scripts(partitioning::Database& source, partitioning::Database& target) {
+  const auto container = cosmos::container_of(target);
+  if (!container) return {};
+  const ScriptStore from(source);
+  ScriptStore into(target);
+  for (const auto kind : {ScriptKind::stored_procedure, ScriptKind::trigger, ScriptKind::user_function}) {
+    OCTAVO_TRY(const auto found, from.list(kind));
+    for (Script script : found) {
+      // Its resource id begins with that of its container.
+      const auto rid = cosmos::parse_rid(script.rid);
+      if (rid) script.rid = cosmos::show_rid((*container)->rid + rid->substr((*container)->rid.size()));
+      const auto keep = [&](const std::optional<Script>& present) -> Expected<Script> {
+        return present.value_or(script);
+      };
+      OCTAVO_TRY_VOID(into.change(kind, script.id, keep));
+    }
+  }
+  return {};
 }
 
 query::javascript::ProgramPtr program_of(const partitioning::Database& database, ScriptKind kind, std::string_view id,

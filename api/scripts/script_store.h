@@ -45,6 +45,9 @@ class ScriptStore {
   partitioning::Database& database_;
 };
 
+/// The query::copy::ScriptCarrier for containers: stored procedures, triggers and functions that the target lacks.
+Expected<void> carry_scripts(partitioning::Database& source, partitioning::Database& target);
+
 /// Makes a program. Equal sources of one database share a world.
 query::javascript::ProgramPtr program_of(const partitioning::Database& database, ScriptKind kind, std::string_view id,
                                          std::string source);

@@ -68,7 +68,7 @@ Expected<std::vector<std::shared_ptr<partitioning::Database>>> find_all(partitio
 
 }  // namespace
 
-Expected<void> Copies::check_change_over(const CopyRecord& record) const {
+Expected<void> Copies::prepare_change_over(const CopyRecord& record) const {
   auto& catalog = source_.engine().catalog();
   OCTAVO_TRY(const auto target, project::open_target(source_.engine(), record.definition.target, record.target_tag));
   if (target->sequence_base() <= source_.sequence_base()) {
@@ -80,7 +80,7 @@ Expected<void> Copies::check_change_over(const CopyRecord& record) const {
         "copy_positions");
   }
   OCTAVO_TRY_VOID(take_over_projections(catalog, source_, *target, keeps_ids(*target, record)));
-  return {};
+  return carry_ == nullptr ? Expected<void>{} : carry_(source_, *target);
 }
 
 bool Copies::keeps_ids(const partitioning::Database& target, const CopyRecord& record) const {
@@ -127,7 +127,8 @@ Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, std::stri
   const CopyRecord record = view_of(*entry).record;
   milliseconds retry = retry_first;
   while (true) {
-    auto check = [&] { return check_change_over(record); };
+    if (stopping_->load()) co_return fail(ErrorCode::not_found, "Database does not exist.");
+    auto check = [&] { return prepare_change_over(record); };
     OCTAVO_CO_TRY_VOID(co_await source_.engine().workers().run_blocking(std::move(check)));
     OCTAVO_CO_TRY_VOID(co_await reach(entry, source_.committed_sequence(), deadline));
     auto hold = [&] { return hold_projections(); };
@@ -200,8 +201,7 @@ Expected<std::vector<std::string>> Copies::hand_over_name(const EntryPtr& entry,
   std::vector<std::string> changed;
   const auto store = [&](const CopyRecord& record) {
     const auto facts = [&]() -> Expected<std::vector<storage::FactChange>> {
-      OCTAVO_TRY(auto takeover,
-                 take_over_projections(engine.catalog(), source_, *target, keeps_ids(*target, record)));
+      OCTAVO_TRY(auto takeover, take_over_projections(engine.catalog(), source_, *target, keeps_ids(*target, record)));
       changed = std::move(takeover.sources);
       auto all = facts_of_change_over(source_, record);
       all.insert(all.end(), takeover.facts.begin(), takeover.facts.end());

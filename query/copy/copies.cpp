@@ -31,9 +31,10 @@ std::unexpected<Error> no_copy() {
 
 }  // namespace
 
-Copies::Copies(partitioning::Database& source, ActiveTasks* tasks, project::FormReader read_form)
+Copies::Copies(partitioning::Database& source, ActiveTasks* tasks, project::FormReader read_form, ScriptCarrier carry)
     : source_(source),
       read_form_(read_form),
+      carry_(carry),
       context_{source, tasks, jobs_, progress_, nullptr},
       jobs_(source.engine().indexers()) {
   if (read_form_ == nullptr) return;
@@ -119,7 +120,11 @@ void Copies::start(const EntryPtr& entry) {
     paused = entry->record.paused;
   }
   entry->follower->set_stopping(paused);
-  if (!paused) entry->follower->wake();
+  if (paused) return;
+  entry->follower->wake();
+  if (entry->record.definition.cuts_over && !entry->is_looked_at.exchange(true)) {
+    jobs_.post([this, entry] { look_at_change_over(entry); });
+  }
 }
 
 Copies::EntryPtr Copies::find(std::string_view id) const {
@@ -338,6 +343,8 @@ Copies::View Copies::view_of(const Entry& entry) const {
     view.record = entry.record;
     copy = entry.copy;
     follower = entry.follower;
+    view.cut_over_attempts = entry.automatic.attempts;
+    view.cut_over_failure = entry.automatic.failure;
   }
   if (view.record.has_ended) {
     view.state = "done";
@@ -394,6 +401,13 @@ void Copies::shut_down() {
   if (entry) entry->follower->set_stopping(true);
   context_.shut_down = true;
   jobs_.stop();
+  progress_.notify_all();
+  {
+    // A database that is deleted may wait here on a thread that the attempt needs. It keeps the database until it ends.
+    constexpr std::chrono::seconds patience{5};
+    std::unique_lock lock(attempt_mutex_);
+    attempt_has_ended_.wait_for(lock, patience, [this] { return !attempt_runs_; });
+  }
   if (entry) entry->follower->end_task();
   progress_.notify_all();
   // Its target becomes an independent database.

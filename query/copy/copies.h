@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -20,12 +21,20 @@
 
 namespace octavo::query::copy {
 
+/// Gives the second database what the APIs keep beside the documents of the first one, and it lacks: scripts. The
+/// program passes this function to DatabaseServices. Blocks.
+using ScriptCarrier = Expected<void> (*)(partitioning::Database& source, partitioning::Database& target);
+
+/// What a database is called after another one has taken its name, unless a client names it.
+std::string former_name_of(const partitioning::Database& database);
+
 /// The copies that are made of an open database, and those that have ended.
 ///
 /// Thread-safe. As long as there is a copy that has not ended the database stays open.
 class Copies {
  public:
-  Copies(partitioning::Database& source, ActiveTasks* tasks, project::FormReader read_form);
+  /// `carry`: null: nothing.
+  Copies(partitioning::Database& source, ActiveTasks* tasks, project::FormReader read_form, ScriptCarrier carry);
   ~Copies();
 
   static constexpr std::size_t kept_max = 20;  ///< the oldest ended ones are forgotten first
@@ -58,9 +67,11 @@ class Copies {
   struct View {
     CopyRecord record;
     DatabaseCopy::Status status;
-    storage::Sequence behind = 0;        ///< changes of the source that the target lacks, at most
-    std::string_view state;              ///< copying, following, paused, waiting, failed, done
-    std::optional<std::string> failure;  ///< why it waits, or has failed
+    storage::Sequence behind = 0;                 ///< changes of the source that the target lacks, at most
+    std::string_view state;                       ///< copying, following, paused, waiting, failed, done
+    std::optional<std::string> failure;           ///< why it waits, or has failed
+    std::uint64_t cut_over_attempts = 0;          ///< by itself, since the server began
+    std::optional<std::string> cut_over_failure;  ///< of the last of them
   };
   std::vector<View> views();
   /// Error not_found.
@@ -99,7 +110,7 @@ class Copies {
   Expected<void> end(const EntryPtr& entry);
   /// `store`: makes it durable that the copy has ended.
   Expected<void> end(const EntryPtr& entry, FunctionRef<Expected<void>(const CopyRecord& record)> store);
-  Expected<void> check_change_over(const CopyRecord& record) const;
+  Expected<void> prepare_change_over(const CopyRecord& record) const;
   bool keeps_ids(const partitioning::Database& target, const CopyRecord& record) const;
   Expected<std::vector<std::shared_ptr<void>>> hold_projections();
   void tell_of_projections(const std::vector<std::string>& tags) const;
@@ -108,11 +119,15 @@ class Copies {
   Task<Expected<std::optional<std::vector<std::string>>>> try_change_over(EntryPtr entry, std::string former_name,
                                                                           std::chrono::milliseconds pause_max);
   Expected<std::vector<std::string>> hand_over_name(const EntryPtr& entry, const std::string& former_name);
+  void look_at_change_over(const EntryPtr& entry);
+  void begin_change_over(const EntryPtr& entry);
+  void change_over_by_itself(const EntryPtr& entry);
   void tell_target(const CopyRecord& record) const;
   View view_of(const Entry& entry) const;
 
   partitioning::Database& source_;
   const project::FormReader read_form_;
+  const ScriptCarrier carry_;
   const std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
   std::atomic<bool> any_{false};  ///< there may be one that has not ended
   std::mutex change_mutex_;       ///< held while the list of copies changes
@@ -122,6 +137,10 @@ class Copies {
   std::vector<EntryPtr> entries_;
   std::shared_ptr<partitioning::Database> keeps_open_;
   bool loaded_ = false;
+
+  std::mutex attempt_mutex_;  ///< guards the members up to the empty line
+  std::condition_variable attempt_has_ended_;
+  bool attempt_runs_ = false;  ///< of a change-over that began by itself, on a thread of its own
 
   partitioning::ChangeNotifier progress_;
   FollowContext context_;

@@ -41,6 +41,18 @@ struct Copies::Entry {
   std::optional<Error> unopened;           ///< why they could not
   /// The target had all documents once. Shared with the follower.
   std::shared_ptr<std::atomic<bool>> is_complete = std::make_shared<std::atomic<bool>>(false);
+
+  /// A change-over that begins by itself.
+  struct Automatic {
+    std::uint64_t attempts = 0;
+    std::optional<std::string> failure;  ///< of the last one
+    std::chrono::milliseconds retry{0};
+    std::chrono::steady_clock::time_point not_before{};
+    /// From then on the copy has been near its source; absent: it is not.
+    std::optional<std::chrono::steady_clock::time_point> near_since;
+  };
+  Automatic automatic;                    ///< guarded by mutex_
+  std::atomic<bool> is_looked_at{false};  ///< a job looks whether it can begin
 };
 
 }  // namespace octavo::query::copy

@@ -37,6 +37,17 @@ Expected<void> read_member(CopyDefinition& definition, std::string_view name, co
   } else if (name == "create") {
     if (!value.is_object()) return invalid(name, "an object such as {\"partitioned\":true}");
     definition.creation = value.get_object();
+  } else if (name == "cut_over") {
+    definition.cuts_over = value == "automatic";
+    if (!definition.cuts_over && value != "manual") return invalid(name, "`automatic` or `manual`");
+  } else if (name == "former_name") {
+    if (!value.is_string() || value.get_string().empty()) return invalid(name, "the name of a database");
+    definition.former_name = value.get_string();
+  } else if (name == "pause_max") {
+    if (!value.is_int64() || value.get_int64() < 1 || value.get_int64() > pause_limit.count()) {
+      return invalid(name, fmt::format("a whole number of milliseconds from 1 to {}", pause_limit.count()));
+    }
+    definition.pause_max = std::chrono::milliseconds(value.get_int64());
   } else if (name == "rate_max") {
     if (!value.is_int64() || value.get_int64() < 0 || value.get_int64() > rate_limit) {
       return invalid(name, fmt::format("a whole number of documents per second, at most {}; 0: no limit", rate_limit));
@@ -44,8 +55,8 @@ Expected<void> read_member(CopyDefinition& definition, std::string_view name, co
     definition.rate_max = static_cast<std::uint64_t>(value.get_int64());
   } else {
     return fail(ErrorCode::bad_request,
-                fmt::format("Unknown member `{}`; the known ones are target, create, key, id, on_missing_key "
-                            "and rate_max.",
+                fmt::format("Unknown member `{}`; the known ones are target, create, key, id, on_missing_key, "
+                            "cut_over, former_name, pause_max and rate_max.",
                             name.substr(0, 64)),
                 syntax_word);
   }
@@ -61,6 +72,17 @@ Expected<CopyDefinition> CopyDefinition::parse(const json::object& object) {
   if (definition.key.has_value() != definition.id.has_value()) {
     return fail(ErrorCode::bad_request,
                 "`key` and `id` belong together: they make the part of an id before its colon, and the part after it.",
+                syntax_word);
+  }
+  if (definition.cuts_over && !definition.creation) {
+    return fail(ErrorCode::bad_request,
+                "`cut_over` can be `automatic` only with `create`: the copy must have created the target, so that its "
+                "sequences are above those of the source.",
+                syntax_word);
+  }
+  if (!definition.cuts_over && (object.contains("former_name") || object.contains("pause_max"))) {
+    return fail(ErrorCode::bad_request,
+                "`former_name` and `pause_max` belong to `\"cut_over\":\"automatic\"`, or to the body of _cut_over.",
                 syntax_word);
   }
   definition.json = object;

@@ -39,14 +39,14 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
 
   DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition,
                    UnixClock now_s = unix_now_s, project::FormReader read_form = nullptr,
-                   const FeedAttachmentFactory& attach = {});
+                   const FeedAttachmentFactory& attach = {}, copy::ScriptCarrier carry = nullptr);
   ~DatabaseServices() override;
 
   /// For Engine::open. `tasks` may be null; it must outlive the engine. Without `read_form` there are no projections.
-  /// `attach` makes what a layer above adds to each database.
+  /// `attach` makes what a layer above adds to each database. `carry`: see copy::ScriptCarrier.
   static partitioning::ExtensionFactory factory(ActiveTasks* tasks, DefinitionReader read_definition,
                                                 UnixClock now_s = unix_now_s, project::FormReader read_form = nullptr,
-                                                FeedAttachmentFactory attach = {});
+                                                FeedAttachmentFactory attach = {}, copy::ScriptCarrier carry = nullptr);
 
   partitioning::Database& database() { return database_; }
   MangoIndexes& indexes() { return indexes_; }
@@ -96,7 +96,7 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   /// `properties`: read before; nullopt: the definition is damaged.
   DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition,
                    UnixClock now_s, project::FormReader read_form, const FeedAttachmentFactory& attach,
-                   const std::optional<DatabaseProperties>& properties);
+                   copy::ScriptCarrier carry, const std::optional<DatabaseProperties>& properties);
   void apply_properties();
   void apply(const DatabaseProperties& properties);
   storage::Sequence followed_through();

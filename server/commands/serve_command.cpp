@@ -25,6 +25,7 @@
 #include "api/http/metrics.h"
 #include "api/http/storage_metrics.h"
 #include "api/models/database_properties.h"
+#include "api/scripts/script_store.h"
 #include "base/machine/resources.h"
 #include "config/load.h"
 #include "config/setting_table.h"
@@ -270,7 +271,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   analytics::Analytics analytics(settings, &active_tasks);
   auto opened = partitioning::Engine::open(
       settings, query::DatabaseServices::factory(&active_tasks, api::read_definition, unix_now_s, api::read_form,
-                                                 analytics.attachments(api::analytical_ttl_of)));
+                                                 analytics.attachments(api::analytical_ttl_of), api::scripts::carry_scripts));
   if (!opened) return refuse(opened.error());
   partitioning::Engine& engine = **opened;
   if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());

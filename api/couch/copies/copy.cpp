@@ -16,9 +16,6 @@
 #include "api/couch/copies/routes.h"
 #include "api/couch/databases/names.h"
 #include "api/couch/databases/target_creation.h"
-#include "api/models/container_definition.h"
-#include "api/models/resource_id.h"
-#include "api/scripts/script_store.h"
 #include "partitioning/engine.h"
 #include "query/database/database_services.h"
 #include "query/project/projection_target.h"
@@ -32,7 +29,6 @@ namespace copy = query::copy;
 
 constexpr std::size_t timeout_default_ms = 60'000;
 constexpr std::size_t timeout_max_ms = 600'000;
-constexpr std::int64_t pause_limit_ms = 5'000;
 
 Expected<void> refuse_system_database(std::string_view name) {
   if (!name.starts_with('_')) return {};
@@ -73,6 +69,11 @@ json::object shown(const Call& call, const copy::Copies::View& view) {
     eta = 0;
   }
   object["eta_seconds"] = std::move(eta);
+  if (view.record.definition.cuts_over) {
+    object["cut_over"] =
+        json::object{{"attempts", view.cut_over_attempts},
+                     {"reason", view.cut_over_failure ? json::value(*view.cut_over_failure) : json::value()}};
+  }
   return object;
 }
 
@@ -129,6 +130,11 @@ Task<Expected<Reply>> post_copy(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
   OCTAVO_CO_TRY(auto definition, copy::CopyDefinition::parse(body));
+  if (definition.cuts_over) {
+    const bool is_named = !definition.former_name.empty();
+    OCTAVO_CO_TRY_VOID(
+        check_further_name(*call.database, is_named ? definition.former_name : copy::former_name_of(*call.database)));
+  }
   std::string id;
   const auto add = [&](copy::Copies& copies) -> Expected<void> {
     OCTAVO_TRY(id, add_copy(call, copies, definition));
@@ -175,46 +181,24 @@ Task<Expected<Reply>> finish_copy(Call& call) {
   co_return json_reply(json::object{{"ok", true}});
 }
 
-/// Stored procedures, triggers and functions that the target lacks.
-Expected<void> carry_scripts(partitioning::Database& source, partitioning::Database& target) {
-  const auto container = cosmos::container_of(target);
-  if (!container) return {};
-  const scripts::ScriptStore from(source);
-  scripts::ScriptStore into(target);
-  for (const auto kind :
-       {scripts::ScriptKind::stored_procedure, scripts::ScriptKind::trigger, scripts::ScriptKind::user_function}) {
-    OCTAVO_TRY(const auto found, from.list(kind));
-    for (scripts::Script script : found) {
-      // Its resource id begins with that of its container.
-      const auto rid = cosmos::parse_rid(script.rid);
-      if (rid) script.rid = cosmos::show_rid((*container)->rid + rid->substr((*container)->rid.size()));
-      const auto keep = [&](const std::optional<scripts::Script>& present) -> Expected<scripts::Script> {
-        return present.value_or(script);
-      };
-      OCTAVO_TRY_VOID(into.change(kind, script.id, keep));
-    }
-  }
-  return {};
-}
-
 struct CutOverRequest {
   std::string former_name;  ///< that the source gets; if it is not given, its own with the beginning of its tag
-  std::chrono::milliseconds pause_max{60};
+  std::chrono::milliseconds pause_max{copy::pause_default};
 };
 
 Expected<CutOverRequest> read_cut_over(const Call& call, const json::object& body) {
-  CutOverRequest wanted{.former_name = call.database->name() + "-" + call.database->instance_tag().substr(0, 8)};
+  CutOverRequest wanted{.former_name = copy::former_name_of(*call.database)};
   for (const auto& [member, value] : body) {
     if (member == "former_name" && value.is_string()) {
       wanted.former_name = value.get_string();
     } else if (member == "pause_max" && value.is_int64() && value.get_int64() >= 1 &&
-               value.get_int64() <= pause_limit_ms) {
+               value.get_int64() <= copy::pause_limit.count()) {
       wanted.pause_max = std::chrono::milliseconds(value.get_int64());
     } else {
       return fail(ErrorCode::bad_request,
                   fmt::format("The body of _cut_over has the members `former_name`, a string, and `pause_max`, 1 to {} "
                               "milliseconds; both may be left out.",
-                              pause_limit_ms),
+                              copy::pause_limit.count()),
                   "copy_syntax");
     }
   }
@@ -230,12 +214,6 @@ Task<Expected<Reply>> cut_over(Call& call) {
   OCTAVO_CO_TRY(const auto timeout_ms, wanted_count(call.request, "timeout", timeout_default_ms, timeout_max_ms));
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   const std::string id = call.path("id");
-  const auto carry = [&](copy::Copies& copies) -> Expected<void> {
-    OCTAVO_TRY(const auto view, copies.view(id));
-    OCTAVO_TRY(const auto target, target_of(call, view.record));
-    return carry_scripts(*call.database, *target);
-  };
-  OCTAVO_CO_TRY_VOID(co_await run_work(call, carry));
   OCTAVO_CO_TRY(const auto done,
                 co_await services->copies().change_over(id, wanted.former_name, wanted.pause_max, deadline));
   co_return json_reply(json::object{{"ok", true},
