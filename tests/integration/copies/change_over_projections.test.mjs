@@ -275,7 +275,7 @@ test(`kills while projections are taken over, seed ${seed}`, async (t) => {
     await projectInto(server, db, rows);
     const id = await begin(server, db);
     const asked = server.post(`/${db}/_copy/${id}/_cut_over`, { former_name: `${db}-former`, pause_max: 2000 }).catch(() => undefined);
-    await sleep(random(300));
+    await sleep(random(2) ? random(15) : random(300));
     await server.kill();
     await asked;
     await server.relaunch();
