@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/couch/advice/routes.h"
 #include "api/couch/analytics/routes.h"
 #include "api/couch/auth/authenticator.h"
 #include "api/couch/auth/security.h"
@@ -107,6 +108,8 @@ RouteList all_routes() {
   add_analytics_sql_routes(routes);
   add_analytics_export_routes(routes);
   add_search_routes(routes);
+  add_partition_advisor_routes(routes);
+  add_index_advisor_routes(routes);
   add_reshard_routes(routes);
   add_cloudant_routes(routes);
   return routes;

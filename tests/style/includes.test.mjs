@@ -103,15 +103,16 @@ const allowed = {
   'api/couch/server': 'api/couch/auth api/couch/call api/http',
   'api/couch/documents': 'api/couch/auth api/couch/call api/couch/server api/http api/models api/scripts',
   'api/couch/changes': 'api/couch/auth api/couch/call api/couch/documents api/http api/models',
-  'api/couch/databases': 'api/couch/call api/couch/documents api/couch/server api/http api/models',
+  'api/couch/databases': 'api/couch/call api/couch/documents api/couch/server api/models',
   'api/couch/functions': 'api/couch/auth api/couch/call api/couch/documents api/models api/scripts',
   'api/couch/queries': 'api/couch/auth api/couch/call api/couch/documents api/http api/models api/scripts',
   'api/couch/cloudant': 'api/couch/auth api/couch/call api/couch/documents',
   'api/couch/projections': 'api/couch/auth api/couch/call api/couch/databases',
   'api/couch/copies': 'api/couch/auth api/couch/call api/couch/databases',
   'api/couch/analytics': 'api/couch/auth api/couch/call',
+  'api/couch/advice': 'api/couch/call api/http api/models',
   'api/couch':
-    'api/couch/analytics api/couch/auth api/couch/call api/couch/changes api/couch/cloudant api/couch/copies ' +
+    'api/couch/advice api/couch/analytics api/couch/auth api/couch/call api/couch/changes api/couch/cloudant api/couch/copies ' +
     'api/couch/databases ' +
     'api/couch/documents ' +
     'api/couch/functions api/couch/projections api/couch/queries api/couch/server api/http',

@@ -10,9 +10,7 @@
 #include "api/couch/call/purged_infos.h"
 #include "api/couch/call/query_parameters.h"
 #include "api/couch/databases/creation.h"
-#include "api/couch/databases/index_advisor.h"
 #include "api/couch/databases/limits.h"
-#include "api/couch/databases/partition_advisor.h"
 #include "api/couch/databases/routes.h"
 #include "api/couch/databases/shards.h"
 #include "api/couch/databases/throughput.h"
@@ -213,10 +211,6 @@ void add_database_routes(RouteList& routes) {
   routes.push_back({Method::post, "/{db}/_ensure_full_commit", member_access, ensure_full_commit});
   routes.push_back({Method::get, "/{db}/_throughput", member_access, get_throughput});
   routes.push_back({Method::get, "/{db}/_limits", member_access, get_limits});
-  routes.push_back({Method::post, "/{db}/_partition_advisor", admin_access, advise_on_partition_key});
-  routes.push_back({Method::post, "/{db}/_index_advisor", admin_access, advise_on_indexes});
-  routes.push_back({Method::get, "/{db}/_index_advisor/verify", admin_access, verify_indexes});
-  routes.push_back({Method::post, "/{db}/_index_advisor/verify", admin_access, verify_index});
   routes.push_back({Method::get, "/{db}/_shards", member_access, get_shards});
   routes.push_back({Method::get, "/{db}/_shards/{docid*}", member_access, get_shard_of_document});
   routes.push_back({Method::post, "/{db}/_sync_shards", Access::server_admin, accepted});

@@ -1,4 +1,4 @@
-#include "api/couch/databases/advisor_scan.h"
+#include "api/couch/advice/advisor_scan.h"
 
 #include <algorithm>
 

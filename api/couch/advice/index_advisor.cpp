@@ -1,4 +1,6 @@
-#include "api/couch/databases/index_advisor.h"
+// `/{db}/_index_advisor`: which indexes would save how much, and cost how much, for the recorded queries; `…/verify`:
+// what these cost without each index and with it.
+#include "query/advice/index/index_advisor.h"
 
 #include <cmath>
 #include <memory>
@@ -11,13 +13,13 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "api/couch/advice/advisor_scan.h"
+#include "api/couch/advice/routes.h"
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
-#include "api/couch/databases/advisor_scan.h"
 #include "api/models/container_definition.h"
 #include "query/advice/index/charge_history.h"
-#include "query/advice/index/index_advisor.h"
 #include "query/advice/key_candidate.h"
 #include "query/database/database_services.h"
 
@@ -247,8 +249,7 @@ Task<Expected<Reply>> verify(Call& call, advice::IndexChoice choice, bool is_nam
   co_return co_await call.services.engine.workers().run_blocking(show);
 }
 
-}  // namespace
-
+/// Errors: bad_request, conflict (`advisor_running`).
 Task<Expected<Reply>> advise_on_indexes(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
@@ -284,6 +285,15 @@ Task<Expected<Reply>> verify_index(Call& call) {
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
   OCTAVO_CO_TRY(auto choice, read_choice(body));
   co_return co_await verify(call, std::move(choice), true);
+}
+
+}  // namespace
+
+void add_index_advisor_routes(RouteList& routes) {
+  constexpr auto access = Access::database_admin;
+  routes.push_back({Method::post, "/{db}/_index_advisor", access, advise_on_indexes});
+  routes.push_back({Method::get, "/{db}/_index_advisor/verify", access, verify_indexes});
+  routes.push_back({Method::post, "/{db}/_index_advisor/verify", access, verify_index});
 }
 
 }  // namespace octavo::api::couch

@@ -1,4 +1,5 @@
-#include "api/couch/databases/partition_advisor.h"
+// `/{db}/_partition_advisor`: reads documents, and says how well each candidate for a partition key would divide them.
+#include "query/advice/partition_advisor.h"
 
 #include <cmath>
 #include <memory>
@@ -9,14 +10,14 @@
 
 #include <boost/json.hpp>
 
+#include "api/couch/advice/advice_request.h"
+#include "api/couch/advice/advisor_scan.h"
+#include "api/couch/advice/routes.h"
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
-#include "api/couch/databases/advice_request.h"
-#include "api/couch/databases/advisor_scan.h"
 #include "api/models/container_definition.h"
 #include "query/advice/key_proposal.h"
-#include "query/advice/partition_advisor.h"
 #include "query/database/database_services.h"
 
 namespace octavo::api::couch {
@@ -196,8 +197,7 @@ void complete(advice::AdviceRequest& request, const partitioning::Database& data
   if (!request.throughput && budget && budget->rate() > 0) request.throughput = budget->rate();
 }
 
-}  // namespace
-
+/// Errors: bad_request, conflict (`advisor_running`).
 Task<Expected<Reply>> advise_on_partition_key(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
@@ -218,6 +218,12 @@ Task<Expected<Reply>> advise_on_partition_key(Call& call) {
   // Judging takes milliseconds for each candidate with many values.
   const auto show = [&] { return json_reply(shown(*advisor, present, recorded)); };
   co_return co_await call.services.engine.workers().run_long(show);
+}
+
+}  // namespace
+
+void add_partition_advisor_routes(RouteList& routes) {
+  routes.push_back({Method::post, "/{db}/_partition_advisor", Access::database_admin, advise_on_partition_key});
 }
 
 }  // namespace octavo::api::couch

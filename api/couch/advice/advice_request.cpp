@@ -1,4 +1,4 @@
-#include "api/couch/databases/advice_request.h"
+#include "api/couch/advice/advice_request.h"
 
 #include <cstdint>
 #include <string_view>
