@@ -36,8 +36,7 @@ std::optional<Expected<std::shared_ptr<Database>>> DatabaseRegistry::find(std::s
   std::shared_ptr<Database> database;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    const auto alias = aliases_.find(name);
-    const std::string& real = alias == aliases_.end() ? key : alias->second;
+    const std::string real = resolve_locked(name);
     if (busy_.contains(real)) return std::nullopt;
     if (const auto open = open_.find(real); open != open_.end()) {
       database = open->second;
@@ -88,8 +87,35 @@ std::vector<std::string> DatabaseRegistry::names_from(const std::optional<std::s
 
 std::string DatabaseRegistry::resolve(std::string_view name) const {
   const std::lock_guard lock(mutex_);
-  const auto alias = aliases_.find(name);
-  return alias == aliases_.end() ? std::string(name) : alias->second;
+  return resolve_locked(name);
+}
+
+// Called with mutex_ held. A database's own name comes before an alias of a prefix.
+std::string DatabaseRegistry::resolve_locked(std::string_view name) const {
+  if (const auto alias = aliases_.find(name); alias != aliases_.end()) return alias->second;
+  std::string real(name);
+  if (prefix_aliases_.empty()) return real;
+  const auto prefix = prefix_aliases_.find(storage::name_prefix(name));
+  if (prefix == prefix_aliases_.end() || names_.contains(real)) return real;
+  real.replace(0, prefix->first.size(), prefix->second);
+  const auto alias = aliases_.find(real);
+  return alias == aliases_.end() ? real : alias->second;
+}
+
+std::string DatabaseRegistry::resolve_prefix(std::string_view prefix) const {
+  if (!has_prefix_aliases_.load(std::memory_order_acquire)) return std::string(prefix);
+  const std::lock_guard lock(mutex_);
+  const auto alias = prefix_aliases_.find(prefix);
+  return alias == prefix_aliases_.end() ? std::string(prefix) : alias->second;
+}
+
+std::vector<std::string> DatabaseRegistry::prefix_aliases_of(std::string_view prefix) const {
+  std::vector<std::string> found;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [alias, real] : prefix_aliases_) {
+    if (real == prefix) found.push_back(alias);
+  }
+  return found;
 }
 
 std::vector<std::string> DatabaseRegistry::aliases_of(const std::string& name) const {
@@ -129,10 +155,17 @@ bool DatabaseRegistry::keep_open(const std::shared_ptr<Database>& database) {
   return kept;
 }
 
-void DatabaseRegistry::set_names(std::set<std::string> names, Aliases aliases) {
+void DatabaseRegistry::set_names(std::set<std::string> names, Aliases aliases, Aliases prefix_aliases) {
   std::lock_guard<std::mutex> lock(mutex_);
   names_ = std::move(names);
   aliases_ = std::move(aliases);
+  prefix_aliases_ = std::move(prefix_aliases);
+  publish_aliases();
+}
+
+// Called with mutex_ held.
+void DatabaseRegistry::publish_aliases() {
+  has_prefix_aliases_.store(!prefix_aliases_.empty(), std::memory_order_release);
 }
 
 void DatabaseRegistry::add_name(const std::string& name) {
@@ -164,7 +197,7 @@ void DatabaseRegistry::remove(const std::string& name) {
   generation_.fetch_add(1, std::memory_order_release);
 }
 
-void DatabaseRegistry::rename(std::span<const Renamed> databases) {
+void DatabaseRegistry::rename(std::span<const Renamed> databases, const RenamedPrefix* prefix) {
   // It is in the catalog already, so this must not fail: all that needs memory comes before the first change.
   until_memory_suffices([&] {
     std::vector<std::set<std::string>::node_type> names;
@@ -173,16 +206,28 @@ void DatabaseRegistry::rename(std::span<const Renamed> databases) {
     names.reserve(renamed.size());
     open.reserve(renamed.size());
     const std::lock_guard lock(mutex_);
-    Aliases aliases = aliases_;
-    for (auto& [alias, name] : aliases) {
+    Aliases aliases;
+    for (const auto& [alias, name] : aliases_) {
       const auto found = std::ranges::find(databases, name, &Renamed::before);
-      if (found != databases.end()) name = found->name;
+      const bool is_of_group = prefix != nullptr && found != databases.end() && alias.starts_with(prefix->before);
+      aliases.emplace(is_of_group ? prefix->name + alias.substr(prefix->before.size()) : alias,
+                      found == databases.end() ? name : found->name);
     }
     for (const Renamed& one : databases) aliases.erase(one.name);
+    Aliases prefix_aliases = prefix_aliases_;
+    if (prefix != nullptr) {
+      for (auto& [alias, real] : prefix_aliases) {
+        if (real == prefix->before) real = prefix->name;
+      }
+      prefix_aliases.erase(prefix->name);
+      if (prefix->keeps_alias) prefix_aliases[prefix->before] = prefix->name;
+    }
     std::vector<std::string> keys;
     for (const Renamed& one : databases) keys.push_back(one.name);
 
     aliases_.swap(aliases);
+    prefix_aliases_.swap(prefix_aliases);
+    publish_aliases();
     for (const Renamed& one : databases) {
       names.push_back(names_.extract(one.before));
       open.push_back(open_.extract(one.before));
@@ -208,6 +253,24 @@ void DatabaseRegistry::remove_alias(const std::string& alias) {
   {
     const std::lock_guard lock(mutex_);
     aliases_.erase(alias);
+  }
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+void DatabaseRegistry::add_prefix_alias(const std::string& alias, const std::string& prefix) {
+  until_memory_suffices([&] {
+    const std::lock_guard lock(mutex_);
+    prefix_aliases_[alias] = prefix;
+    publish_aliases();
+  });
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+void DatabaseRegistry::remove_prefix_alias(const std::string& alias) {
+  {
+    const std::lock_guard lock(mutex_);
+    prefix_aliases_.erase(alias);
+    publish_aliases();
   }
   generation_.fetch_add(1, std::memory_order_release);
 }

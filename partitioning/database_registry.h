@@ -46,6 +46,10 @@ class DatabaseRegistry {
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
   /// The name of the database that an alias leads to; any other name itself.
   std::string resolve(std::string_view name) const;
+  /// The same for a prefix of names (storage::name_prefix). Costs next to nothing while there are no such aliases.
+  std::string resolve_prefix(std::string_view prefix) const;
+  /// In byte order.
+  std::vector<std::string> prefix_aliases_of(std::string_view prefix) const;
   /// In byte order.
   std::vector<std::string> aliases_of(const std::string& name) const;
   /// At most `count_max` names in ascending or descending byte order, starting at `name` (with it or without); without
@@ -66,8 +70,8 @@ class DatabaseRegistry {
   // Changes of the catalog
 
   using Aliases = std::map<std::string, std::string, std::less<>>;  ///< alias → name of the database
-  /// What is in the catalog, when the engine begins.
-  void set_names(std::set<std::string> names, Aliases aliases);
+  /// What is in the catalog, when the engine begins. `prefix_aliases`: prefix → the one that it leads to.
+  void set_names(std::set<std::string> names, Aliases aliases, Aliases prefix_aliases);
   void add_name(const std::string& name);
   /// A database was created. The result is that of keep_open().
   bool add(const std::shared_ptr<Database>& database);
@@ -78,8 +82,13 @@ class DatabaseRegistry {
     std::string name;
   };
   /// Databases got other names, in one step for those who look them up. Their aliases still lead to them. The caller
-  /// holds them open.
-  void rename(std::span<const Renamed> databases);
+  /// holds them open. `prefix`: they are a group with a common prefix, which changed; aliases with it changed, too.
+  struct RenamedPrefix : Renamed {
+    bool keeps_alias = false;  ///< the prefix of before leads to the new one
+  };
+  void rename(std::span<const Renamed> databases, const RenamedPrefix* prefix = nullptr);
+  void add_prefix_alias(const std::string& alias, const std::string& prefix);
+  void remove_prefix_alias(const std::string& alias);
   void add_alias(const std::string& alias, const std::string& name);
   void remove_alias(const std::string& alias);
 
@@ -93,6 +102,8 @@ class DatabaseRegistry {
   Databases close();
 
  private:
+  std::string resolve_locked(std::string_view name) const;
+  void publish_aliases();
   void forget_if_unused(std::shared_ptr<Database>& database);
 
   std::mutex closing_mutex_;  ///< serializes close_least_recently_used()
@@ -100,11 +111,13 @@ class DatabaseRegistry {
   Databases open_;
   std::set<std::string> names_;
   Aliases aliases_;
+  Aliases prefix_aliases_;
   std::set<std::string> busy_;
   std::condition_variable not_busy_;
   bool closed_ = false;
   /// Changes when a name may stand for a different database: the threads' caches compare it.
   std::atomic<std::uint64_t> generation_{1};
+  std::atomic<bool> has_prefix_aliases_{false};
 };
 
 }  // namespace octavo::partitioning

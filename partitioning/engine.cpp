@@ -155,7 +155,8 @@ Expected<void> Engine::read_catalog() {
       if (const auto name = name_of_tag.find(tag); name != name_of_tag.end()) aliases.emplace(alias, name->second);
     }
   }
-  registry_.set_names(std::move(names), std::move(aliases));
+  OCTAVO_TRY(auto prefix_aliases, catalog_->prefix_aliases());
+  registry_.set_names(std::move(names), std::move(aliases), {prefix_aliases.begin(), prefix_aliases.end()});
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -144,6 +145,19 @@ class Engine {
   /// name of before leads to it. Errors: not_found, precondition_failed (the name is taken), those of the disk. After
   /// io_failure one of the two names counts.
   Expected<void> rename_database(Database& database, const std::string& name, bool keep_alias);
+  /// Gives the databases whose names begin with `renaming.before`, as long as `is_member` says so of their definitions,
+  /// the same names with `renaming.name` at the beginning, in one step; aliases with that prefix change, too. Both are
+  /// prefixes of names (storage::name_prefix). `facts`, of which the first one has a value, change in the same
+  /// transaction. Errors: bad_request (too many, or a name would be too long), and those of rename_database.
+  Expected<void> rename_group(const DatabaseRegistry::RenamedPrefix& renaming,
+                              FunctionRef<bool(std::string_view definition)> is_member,
+                              std::vector<storage::FactChange> facts);
+  static constexpr std::size_t group_databases_max = 1'000;
+  /// From now on names that begin with `alias` lead to those that begin with `prefix`, unless a database has such a
+  /// name. Errors: precondition_failed if `alias` leads elsewhere.
+  Expected<void> add_prefix_alias(const std::string& alias, const std::string& prefix);
+  /// Errors: not_found if it is no alias of this prefix.
+  Expected<void> remove_prefix_alias(const std::string& alias, const std::string& prefix);
   /// `successor` gets the name of `database`, whose gate is closed and which no request writes to, and its security
   /// object; `database` gets `former_name`. The name that the successor had leads to it as an alias, unless the two
   /// swap their names. The facts that `decide_facts` returns change in the same transaction; no other change of the
@@ -197,6 +211,11 @@ class Engine {
   Expected<void> read_catalog();
   void finish_interrupted(const std::vector<std::string>& garbage_at_start, const std::stop_token& stop);
   Expected<std::shared_ptr<Database>> load_database(const std::string& name);
+  Expected<std::vector<std::shared_ptr<Database>>> open_group(std::string_view prefix,
+                                                              FunctionRef<bool(std::string_view definition)> is_member);
+  Expected<void> change_aliases_of_group(const DatabaseRegistry::RenamedPrefix& renaming,
+                                         std::span<const std::shared_ptr<Database>> group,
+                                         std::vector<storage::FactChange>& facts) const;
   void add_to_registry(const std::shared_ptr<Database>& database);
   void remove_files(const std::string& instance_tag);
   void retire(Database* database);

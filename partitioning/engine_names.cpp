@@ -4,8 +4,10 @@
 #include <thread>
 #include <utility>
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/assert.h"
 #include "base/jobs/sleep.h"
 #include "base/memory_retry.h"
 #include "partitioning/engine.h"
@@ -82,6 +84,127 @@ Expected<void> Engine::rename_database(Database& database, const std::string& na
     updates_.record(name, DatabaseUpdates::Kind::created);
   });
   return written;
+}
+
+Expected<std::vector<std::shared_ptr<Database>>> Engine::open_group(
+    std::string_view prefix, FunctionRef<bool(std::string_view definition)> is_member) {
+  constexpr std::size_t batch_names = 100;
+  std::vector<std::shared_ptr<Database>> group;
+  std::string from(prefix);
+  while (true) {
+    const auto names = registry_.names_from(from, true, false, batch_names);
+    for (const std::string& name : names) {
+      if (!name.starts_with(prefix)) return group;
+      OCTAVO_TRY(auto database, open_database(name));
+      if (!is_member(database->definition()->text)) continue;
+      if (group.size() == group_databases_max) {
+        return fail(ErrorCode::bad_request,
+                    fmt::format("At most {} containers can get other names at once.", group_databases_max));
+      }
+      group.push_back(std::move(database));
+    }
+    if (names.size() < batch_names) return group;
+    from = names.back() + '\0';
+  }
+}
+
+// The changes of aliases when databases with the prefix `renaming.before` get another one. Errors: precondition_failed
+// if an alias would be that of another database.
+Expected<void> Engine::change_aliases_of_group(const DatabaseRegistry::RenamedPrefix& renaming,
+                                               std::span<const std::shared_ptr<Database>> group,
+                                               std::vector<storage::FactChange>& facts) const {
+  for (const auto& database : group) {
+    for (const std::string& alias : registry_.aliases_of(database->name())) {
+      if (!alias.starts_with(renaming.before)) continue;
+      std::string next = renaming.name + alias.substr(renaming.before.size());
+      const std::string leads_to = registry_.resolve(next);
+      if (leads_to != next ? leads_to != database->name() : registry_.contains(next)) {
+        return fail(ErrorCode::precondition_failed, next + " is the name, or an alias, of another database.",
+                    "file_exists");
+      }
+      auto erased = storage::Catalog::alias(alias, {});
+      erased.value.reset();
+      facts.push_back(std::move(erased));
+      // An alias that is the new name of the database itself ends.
+      if (renaming.name + database->name().substr(renaming.before.size()) == next) continue;
+      facts.push_back(storage::Catalog::alias(next, database->instance_tag()));
+    }
+  }
+  for (const std::string& alias : registry_.prefix_aliases_of(renaming.before)) {
+    if (alias != renaming.name) facts.push_back(storage::Catalog::prefix_alias(alias, renaming.name));
+  }
+  facts.push_back(storage::Catalog::prefix_alias(renaming.name, std::nullopt));
+  if (renaming.keeps_alias) facts.push_back(storage::Catalog::prefix_alias(renaming.before, renaming.name));
+  return {};
+}
+
+Expected<void> Engine::rename_group(const DatabaseRegistry::RenamedPrefix& renaming,
+                                    FunctionRef<bool(std::string_view definition)> is_member,
+                                    std::vector<storage::FactChange> facts) {
+  OCTAVO_ASSERT(!facts.empty() && facts.front().value);
+  const std::lock_guard schema(schema_mutex_);
+  if (const std::string leads_to = registry_.resolve_prefix(renaming.name);
+      leads_to != renaming.name && leads_to != renaming.before) {
+    return fail(ErrorCode::precondition_failed, fmt::format("{} is an alias of {}.", renaming.name, leads_to),
+                "file_exists");
+  }
+  OCTAVO_TRY(const auto group, open_group(renaming.before, is_member));
+  OCTAVO_TRY_VOID(change_aliases_of_group(renaming, group, facts));
+  std::vector<std::unique_lock<std::mutex>> locks;
+  std::vector<storage::Renaming> renamings;
+  std::vector<DatabaseRegistry::Renamed> renamed;
+  for (const auto& database : group) {
+    locks.emplace_back(database->facts_mutex_);
+    std::string name = renaming.name + database->name().substr(renaming.before.size());
+    if (name.size() > defined_name_bytes_max) {
+      return fail(ErrorCode::bad_request,
+                  fmt::format("{} would have more than {} bytes.", name, defined_name_bytes_max),
+                  "illegal_database_name");
+    }
+    renamed.push_back({database->name(), name});
+    renamings.push_back({database->record_, std::move(name)});
+  }
+  const auto written = catalog_->rename(renamings, facts);
+  if (!written) {
+    // A failed disk may have stored it, as it may store a creation.
+    const auto stored = catalog_->fact(facts.front().area, facts.front().name);
+    if (!stored || *stored != facts.front().value) return written;
+  }
+  for (std::size_t i = 0; i < group.size(); ++i) until_memory_suffices([&] { group[i]->renamed(renamed[i].name); });
+  registry_.rename(renamed, &renaming);
+  for (const auto& [before, name] : renamed) {
+    until_memory_suffices([&] {
+      updates_.record(before, DatabaseUpdates::Kind::deleted);
+      updates_.record(name, DatabaseUpdates::Kind::created);
+    });
+  }
+  shared_budgets_.rename(renaming.before.substr(0, renaming.before.size() - 1),
+                         renaming.name.substr(0, renaming.name.size() - 1));
+  return written;
+}
+
+Expected<void> Engine::add_prefix_alias(const std::string& alias, const std::string& prefix) {
+  const std::lock_guard schema(schema_mutex_);
+  const std::string leads_to = registry_.resolve_prefix(alias);
+  if (leads_to == prefix) return {};
+  if (leads_to != alias) {
+    return fail(ErrorCode::precondition_failed, fmt::format("{} is an alias of {}.", alias, leads_to), "file_exists");
+  }
+  const auto fact = storage::Catalog::prefix_alias(alias, prefix);
+  OCTAVO_TRY_VOID(catalog_->set_fact(fact.area, fact.name, *fact.value));
+  registry_.add_prefix_alias(alias, prefix);
+  return {};
+}
+
+Expected<void> Engine::remove_prefix_alias(const std::string& alias, const std::string& prefix) {
+  const std::lock_guard schema(schema_mutex_);
+  if (alias == prefix || registry_.resolve_prefix(alias) != prefix) {
+    return fail(ErrorCode::not_found, fmt::format("{} is no alias of {}.", alias, prefix));
+  }
+  const auto fact = storage::Catalog::prefix_alias(alias, std::nullopt);
+  OCTAVO_TRY_VOID(catalog_->erase_fact(fact.area, fact.name));
+  registry_.remove_prefix_alias(alias);
+  return {};
 }
 
 DatabaseOrigin DatabaseOrigin::after(const Database& database) {

@@ -36,14 +36,18 @@ constexpr std::uint64_t reserve_bytes = 512ULL << 10;
 /// Small facts may use the other half, so that many of them still leave enough for deletions.
 constexpr std::uint64_t reserve_beside_facts = reserve_bytes / 2;
 constexpr std::size_t small_fact_bytes = 64ULL << 10;
+/// What one row of a large change may need beside its value: a part of a page, for the row of before and the new one.
+constexpr std::size_t row_bytes_around = 1 << 10;
 
 constexpr std::string_view partition_folder_prefix = "partition-";
 
 // Format (facts of databases by their names):
 //   area "security", name of the database   → JSON, the security object
 //   area "aliases", alias                   → instance tag of the database that it leads to
+//   area "prefix_aliases", "alias/"         → "prefix/": names that begin with the one lead to those with the other
 constexpr std::string_view security_area = "security";
 constexpr std::string_view aliases_area = "aliases";
+constexpr std::string_view prefix_aliases_area = "prefix_aliases";
 
 std::string encode(const DatabaseRecord& record) {
   OCTAVO_ASSERT(!record.partition_map.empty());  // a reader takes such a record for damaged
@@ -165,6 +169,10 @@ Store::Options store_options(std::filesystem::path folder, config::Durability du
 
 }  // namespace
 
+std::string_view name_prefix(std::string_view name) {
+  return name.substr(0, name.find('/') + 1);
+}
+
 std::string partition_folder(std::uint32_t number) {
   OCTAVO_ASSERT(number <= partition_number_max);
   return std::string(partition_folder_prefix) + std::to_string(number);
@@ -236,13 +244,20 @@ Expected<void> Catalog::add(const DatabaseRecord& record) {
   });
 }
 
-// The name is neither that of a database nor an alias, but for one of the database with the tag `alias_of`.
+// The name is neither that of a database nor an alias, but for one of `user`, whose name it is to be.
 Expected<void> Catalog::check_free(const WriteTransaction& transaction, std::string_view name,
-                                   std::string_view alias_of) const {
+                                   const DatabaseRecord* user) const {
   OCTAVO_TRY(const auto taken, transaction.get(store_.tree(databases), name));
   OCTAVO_TRY(const auto alias, transaction.get(store_.tree(facts_tree), fact_key(aliases_area, name)));
-  if (!taken && (!alias || *alias == alias_of)) return {};
-  return fail(ErrorCode::precondition_failed, "The database could not be created, the file already exists.",
+  bool is_free = !taken && (!alias || (user != nullptr && *alias == user->instance_tag));
+  if (const auto prefix = name_prefix(name); is_free && !prefix.empty()) {
+    OCTAVO_TRY(const auto other, transaction.get(store_.tree(facts_tree), fact_key(prefix_aliases_area, prefix)));
+    is_free = !other || (user != nullptr && *other == name_prefix(user->name));
+  }
+  if (is_free) return {};
+  return fail(ErrorCode::precondition_failed,
+              user == nullptr ? "The database could not be created, the file already exists."
+                              : std::string(name) + " is the name, or an alias, of another database.",
               "file_exists");
 }
 
@@ -309,7 +324,8 @@ Expected<void> Catalog::rename(std::span<const Renaming> renamings,
 Expected<void> Catalog::write_names(std::span<const Renaming> renamings, std::span<const FactChange> facts) {
   OCTAVO_TRY_VOID(store_.reserve_space(reserve_bytes));
   std::size_t bytes = change_bytes;
-  for (const FactChange& fact : facts) bytes += fact.value ? fact.value->size() : 0;
+  for (const Renaming& one : renamings) bytes += row_bytes_around + 2 * encode(one.before).size();
+  for (const FactChange& fact : facts) bytes += row_bytes_around + 2 * (fact.value ? fact.value->size() : 0);
   return store_.write(bytes, [&](WriteTransaction& transaction) -> Expected<void> {
     const Tree facts_of_names = store_.tree(facts_tree);
     std::vector<std::optional<std::string>> security;
@@ -323,7 +339,7 @@ Expected<void> Catalog::write_names(std::span<const Renaming> renamings, std::sp
     }
     for (std::size_t i = 0; i < renamings.size(); ++i) {
       const Renaming& one = renamings[i];
-      OCTAVO_TRY_VOID(check_free(transaction, one.name, one.before.instance_tag));
+      OCTAVO_TRY_VOID(check_free(transaction, one.name, &one.before));
       DatabaseRecord record = one.before;
       record.name = one.name;
       OCTAVO_TRY_VOID(transaction.erase(facts_of_names, fact_key(aliases_area, one.name)));
@@ -351,6 +367,14 @@ FactChange Catalog::alias(std::string_view name, std::string_view instance_tag) 
   return {std::string(aliases_area), std::string(name), std::string(instance_tag)};
 }
 
+FactChange Catalog::prefix_alias(std::string_view alias, std::optional<std::string> prefix) {
+  return {std::string(prefix_aliases_area), std::string(alias), std::move(prefix)};
+}
+
+Expected<std::vector<std::pair<std::string, std::string>>> Catalog::prefix_aliases() {
+  return facts(prefix_aliases_area);
+}
+
 FactChange Catalog::security(std::string_view name, std::optional<std::string> json) {
   return {std::string(security_area), std::string(name), std::move(json)};
 }
@@ -360,7 +384,7 @@ Expected<void> Catalog::add_alias(std::string_view alias, const DatabaseRecord& 
   OCTAVO_TRY_VOID(keep_reserve(0));
   return store_.write(change_bytes, [&](WriteTransaction& transaction) -> Expected<void> {
     OCTAVO_TRY_VOID(find_same(transaction, record));
-    OCTAVO_TRY_VOID(check_free(transaction, alias, record.instance_tag));
+    OCTAVO_TRY_VOID(check_free(transaction, alias, &record));
     return transaction.put(store_.tree(facts_tree), fact_key(aliases_area, alias), record.instance_tag);
   });
 }

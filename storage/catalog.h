@@ -33,6 +33,10 @@ struct FormerPartition {
   bool operator==(const FormerPartition&) const = default;
 };
 
+/// The beginning of a database's name up to its first slash, with it; empty without one. A group of databases has a
+/// common prefix, such as the containers of a database of the Azure Cosmos DB API.
+std::string_view name_prefix(std::string_view name);
+
 /// A physical partition's folder is `partition-<partition id>`; an id is never reused while the database exists.
 std::string partition_folder(std::uint32_t number);
 /// nullopt: not the name of a partition's folder.
@@ -100,7 +104,8 @@ class Catalog {
   Expected<void> replace(const DatabaseRecord& record);
   /// Gives databases other names, which may be those of each other, and changes facts, in one transaction. What is kept
   /// by name goes with the database; `facts` are changed after that. An alias of a database ends when the database gets
-  /// its name. Errors: those of replace; precondition_failed if a name is that of another database, or its alias.
+  /// its name. Errors: those of replace; precondition_failed, naming it, if a name is that of another database, or its
+  /// alias.
   Expected<void> rename(std::span<const Renaming> renamings, std::span<const FactChange> facts);
   /// The same with the facts that `decide` returns: no other change of the catalog comes between. Errors: its own, too.
   Expected<void> rename(std::span<const Renaming> renamings, FunctionRef<Expected<std::vector<FactChange>>()> decide);
@@ -133,6 +138,10 @@ class Catalog {
                              FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change);
   /// The fact that makes a name lead to the database with this instance tag.
   static FactChange alias(std::string_view name, std::string_view instance_tag);
+  /// The fact that makes names that begin with `alias` lead to those that begin with `prefix`; nullopt: none.
+  static FactChange prefix_alias(std::string_view alias, std::optional<std::string> prefix);
+  /// Prefixes that lead to other ones, and these.
+  Expected<std::vector<std::pair<std::string, std::string>>> prefix_aliases();
   /// The fact that is a database's security object; nullopt: it has none.
   static FactChange security(std::string_view name, std::optional<std::string> json);
   /// Area of facts that are removed with the database.
@@ -146,7 +155,7 @@ class Catalog {
   Expected<void> keep_reserve(std::size_t fact_bytes);
   Expected<void> find_same(const WriteTransaction& transaction, const DatabaseRecord& record) const;
   Expected<void> check_free(const WriteTransaction& transaction, std::string_view name,
-                            std::string_view alias_of = {}) const;
+                            const DatabaseRecord* user = nullptr) const;
   Expected<void> erase_facts(WriteTransaction& transaction, std::string_view area,
                              FunctionRef<bool(std::string_view value)> is_meant) const;
 

@@ -64,7 +64,7 @@ Handled serve_conflicts(Call& call) {
 std::string container_part(const Call& call) {
   std::string_view path = call.request.raw_path;
   while (path.starts_with('/')) path.remove_prefix(1);
-  if (!call.path.sent_link.empty() || path.find("//") != std::string_view::npos) {
+  if (call.path.named_by_ids || path.find("//") != std::string_view::npos) {
     return "dbs/" + percent_encode(call.path.database) + "/colls/" + percent_encode(call.path.container);
   }
   std::size_t end = 0;
@@ -190,6 +190,7 @@ Handled CosmosApi::dispatch(Call& call) {
   if (is_certificate(call.request.segments)) co_return certificate(call.request);
   if (is_health_probe(call.request.segments)) co_return health(call.request);
   OCTAVO_CO_TRY(call.path, ResourcePath::parse(call.request.segments));
+  if (!call.path.database.empty()) call.path.resolve_alias(registry_.resolve(call.path.database));
   OCTAVO_CO_TRY_VOID(co_await authorize(call));
   switch (call.path.resource) {
     case Resource::account:
@@ -231,12 +232,6 @@ Reply CosmosApi::protocol_error(int status, std::string_view reason) const {
   auto reply = error_reply(status, code, text);
   reply.headers.emplace_back("x-ms-activity-id", new_uuid());
   return reply;
-}
-
-Expected<void> CosmosApi::create_container(std::string_view database, const ContainerDefinition& container,
-                                           const partitioning::DatabaseOrigin& origin) {
-  OCTAVO_TRY_VOID(registry_.create_container(database, container, origin));
-  return {};
 }
 
 }  // namespace octavo::api::cosmos

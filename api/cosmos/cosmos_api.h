@@ -28,10 +28,8 @@ class CosmosApi final : public Handler {
 
   Task<Reply> handle(Request& request) override;
   Reply protocol_error(int status, std::string_view reason) const override;
-  /// For the other API. Waits for the disk. Errors: not_found: there is no such database; conflict: the container
-  /// exists; those of Engine::create_database.
-  Expected<void> create_container(std::string_view database, const ContainerDefinition& container,
-                                  const partitioning::DatabaseOrigin& origin);
+  /// For the other API.
+  CosmosDatabases& databases() { return registry_; }
 
  private:
   Handled dispatch(Call& call);

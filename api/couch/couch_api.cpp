@@ -92,6 +92,7 @@ RouteList all_routes() {
   add_database_routes(routes);
   add_properties_routes(routes);
   add_name_routes(routes);
+  add_cosmos_name_routes(routes);
   add_document_routes(routes);
   add_bulk_routes(routes);
   add_all_docs_routes(routes);
@@ -128,7 +129,7 @@ Task<Reply> CouchApi::handle(Request& request) {
                     .settings = services_.engine.settings(),
                     .analytics = services_.analytics,
                     .active_tasks = services_.active_tasks,
-                    .create_container = services_.create_container};
+                    .cosmos_databases = services_.cosmos_databases};
   if (request.method == Method::options) {
     if (auto reply = cors(services.settings).preflight(request)) co_return std::move(*reply);
   }

@@ -20,6 +20,8 @@ class SharedBudgets {
   std::shared_ptr<ThroughputBudget> budget(std::string_view name, std::uint32_t per_second);
   /// Changes the rate of a budget that exists.
   void set_rate(std::string_view name, std::uint32_t per_second);
+  /// The budget is found under another name from now on; that of another one which had it is forgotten.
+  void rename(std::string_view name, std::string_view next);
 
  private:
   std::mutex mutex_;  ///< guards budgets_

@@ -301,17 +301,13 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   api::cosmos::CosmosApi cosmos_api(
       engine, settings, [&] { return (*authenticator)->has_admins(); },
       [&] { return for_cosmos ? for_cosmos->pem() : std::string(); });
-  const api::couch::ContainerCreation create_container = [&](std::string_view database, const auto& container,
-                                                             const auto& origin) {
-    return cosmos_api.create_container(database, container, origin);
-  };
   api::couch::CouchApi couch_api({.engine = engine,
                                   .authenticator = **authenticator,
                                   .metrics = metrics,
                                   .settings = settings,
                                   .analytics = &analytics,
                                   .active_tasks = &active_tasks,
-                                  .create_container = &create_container});
+                                  .cosmos_databases = &cosmos_api.databases()});
   AccessLog access_log(settings.log_format, write_log_lines);
   HttpServer server(engine.live_settings(), metrics, &access_log);
   const ListenOptions couch{

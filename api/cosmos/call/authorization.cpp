@@ -205,6 +205,14 @@ Expected<void> Authorization::check_signature(const Request& request, const Reso
   return {};
 }
 
+std::string Authorization::with_present_database(std::string link) const {
+  constexpr std::string_view start = "dbs/";
+  const std::size_t end = link.find('/', start.size());
+  if (!link.starts_with(start) || end == std::string::npos) return link;
+  const std::string prefix = engine_.databases().resolve_prefix(link.substr(start.size(), end + 1 - start.size()));
+  return link.replace(start.size(), end + 1 - start.size(), prefix);
+}
+
 // A container created later under the same name has another instance tag.
 std::string Authorization::container_of_link(std::string_view link) const {
   constexpr std::string_view database_segment = "dbs/";
@@ -261,7 +269,8 @@ Expected<void> Authorization::check_token(const Request& request, const Resource
   if (mode != "All" && mode != "all" && !reads) {
     return fail(ErrorCode::forbidden, "The permission of this resource token allows reading only.");
   }
-  std::string link = query::text_member(grant, "link");
+  // The database may have got another name since; `path` has the present one.
+  std::string link = with_present_database(query::text_member(grant, "link"));
   if (is_same_item(request, path, link)) link = path.signed_link;
   return check_reach(request, path, link, query::text_member(grant, "key"), reads);
 }

@@ -57,6 +57,8 @@ class Authorization {
   bool is_same_item(const Request& request, const ResourcePath& path, std::string_view link) const;
   /// Instance tag of the container that a link names or leads into; empty: no such container.
   std::string container_of_link(std::string_view link) const;
+  /// The link with the database's id in place of an alias.
+  std::string with_present_database(std::string link) const;
   /// Whether a token for `link`, limited to the partition key `key` (JSON; empty: all keys), allows the request.
   static Expected<void> check_reach(const Request& request, const ResourcePath& path, const std::string& link,
                                     const std::string& key, bool reads);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "api/models/resource_id.h"
 #include "base/ascii_case.h"
@@ -128,6 +129,14 @@ Expected<ResourcePath> ResourcePath::parse(const std::vector<std::string>& segme
     if (is_any_resource_id(last)) path->signed_rid = lower_case(last);
   }
   return path;
+}
+
+void ResourcePath::resolve_alias(std::string database_id) {
+  if (database_id == database) return;
+  alias = std::exchange(database, std::move(database_id));
+  if (resource == Resource::database) id = database;
+  std::string link = named_link();
+  sent_link = std::exchange(signed_link, std::move(link));
 }
 
 bool ResourcePath::has_resource_ids() const {

@@ -45,11 +45,15 @@ struct ResourcePath {
   /// Other links that the signature may cover; empty if the path has no resource ids. A link of resource ids is signed
   /// by the last one alone, in lower case.
   std::string signed_rid;
-  std::string sent_link;  ///< signed_link before the resource ids were replaced
+  std::string sent_link;      ///< signed_link before resource ids, or the alias of a database, were replaced
+  bool named_by_ids = false;  ///< the client sent resource ids, which were replaced
+  std::string alias;          ///< by which the client named the database; empty: by its id
 
   /// Errors: not_found if this API has no such path.
   static Expected<ResourcePath> parse(const std::vector<std::string>& segments);
 
+  /// The database that the path names has this id. If it is another one, the path named it by an alias.
+  void resolve_alias(std::string database_id);
   /// Whether the database or the container may be written as a resource id. It may also be a name of that form.
   bool has_resource_ids() const;
   /// signed_link made of the names above.

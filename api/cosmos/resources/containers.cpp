@@ -32,7 +32,7 @@ Handled create_container(Call& call) {
                                                      call.request.header("x-ms-cosmos-offer-autopilot-settings")));
   definition.throughput = throughput;
   OCTAVO_CO_TRY(const auto created, co_await call.services.engine.workers().run_blocking([&] {
-    return call.services.registry.create_container(call.path.database, definition);
+    return call.services.registry.create_container(call.path.database, definition, {});
   }));
   co_return resource_reply(201, created.to_json(), created.etag);
 }

@@ -1,4 +1,6 @@
 // /dbs and /dbs/{db}.
+#include <fmt/format.h>
+
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/registry.h"
 #include "api/cosmos/resources/resource_handlers.h"
@@ -52,6 +54,12 @@ Handled serve_databases(Call& call) {
   }
   auto& registry = call.services.registry;
   if (method == Method::del) {
+    // As for a container: no program deletes by an alias what others use.
+    if (!call.path.alias.empty()) {
+      co_return fail(ErrorCode::bad_request,
+                     fmt::format("{} is an alias of the database {}: delete it under its id, or remove the alias.",
+                                 call.path.alias, call.path.id));
+    }
     OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking(
         [&] { return registry.delete_database(call.path.id, etag_of(call.request)); }));
     Reply reply;

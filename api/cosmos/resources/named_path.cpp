@@ -77,7 +77,9 @@ Expected<void> name_resources(partitioning::Engine& engine, const Registry& regi
     OCTAVO_TRY_VOID(name_permission(engine.catalog(), path));
   }
   std::string link = path.named_link();
-  path.sent_link = std::exchange(path.signed_link, std::move(link));
+  std::string replaced = std::exchange(path.signed_link, std::move(link));
+  if (path.sent_link.empty()) path.sent_link = std::move(replaced);
+  path.named_by_ids = true;
   return {};
 }
 

@@ -49,6 +49,12 @@ std::string new_etag() {
   return crypto::hex_encode(crypto::random_bytes(8));
 }
 
+Expected<void> check_database_id(std::string_view id) {
+  OCTAVO_TRY_VOID(check_resource_id(id));
+  if (id.size() <= name_bytes_max) return {};
+  return fail(ErrorCode::bad_request, "The input name is invalid: at most 240 bytes are possible here.");
+}
+
 Expected<std::optional<DatabaseDefinition>> Registry::database(std::string_view id) const {
   if (id.size() > name_bytes_max) return std::nullopt;
   OCTAVO_TRY(const auto stored, engine_.catalog().fact(database_area, id));
@@ -74,12 +80,10 @@ Expected<void> Registry::store(const DatabaseDefinition& definition) {
 }
 
 Expected<DatabaseDefinition> Registry::create_database(std::string id, std::optional<Throughput> throughput) {
-  if (id.size() > name_bytes_max) {
-    return fail(ErrorCode::bad_request, "The input name is invalid: at most 240 bytes are possible here.");
-  }
+  OCTAVO_TRY_VOID(check_database_id(id));
   std::lock_guard<std::mutex> lock(changes_);
   OCTAVO_TRY(const auto known, database(id));
-  if (known) return fail(ErrorCode::conflict, "", word::exists);
+  if (known || resolve(id) != id) return fail(ErrorCode::conflict, "", word::exists);
   OCTAVO_TRY(const auto others, databases("", SIZE_MAX));
   DatabaseDefinition definition;
   definition.id = std::move(id);
@@ -96,6 +100,12 @@ Expected<DatabaseDefinition> Registry::create_database(std::string id, std::opti
   return definition;
 }
 
+std::string Registry::resolve(std::string_view id) const {
+  std::string prefix = engine_.databases().resolve_prefix(std::string(id) + '/');
+  prefix.pop_back();
+  return prefix;
+}
+
 Expected<void> Registry::delete_database(std::string_view id, const std::optional<std::string>& etag) {
   std::lock_guard<std::mutex> lock(changes_);
   OCTAVO_TRY(const auto known, database(id));
@@ -105,6 +115,10 @@ Expected<void> Registry::delete_database(std::string_view id, const std::optiona
   for (const auto& container : inside) {
     const auto deleted = engine_.delete_database(std::string(id) + '/' + container.id);
     if (!deleted && deleted.error().code != ErrorCode::not_found) return deleted;
+  }
+  const std::string prefix = std::string(id) + '/';
+  for (const std::string& alias : engine_.databases().prefix_aliases_of(prefix)) {
+    OCTAVO_TRY_VOID(engine_.remove_prefix_alias(alias, prefix));
   }
   OCTAVO_TRY_VOID(erase_users_of(engine_.catalog(), id));
   return engine_.catalog().erase_fact(database_area, id);
@@ -141,10 +155,11 @@ Expected<std::vector<ContainerDefinition>> Registry::containers(std::string_view
   return definitions;
 }
 
-Expected<ContainerDefinition> Registry::create_container(std::string_view database_id, ContainerDefinition definition,
+Expected<ContainerDefinition> Registry::create_container(std::string_view id, ContainerDefinition definition,
                                                          const partitioning::DatabaseOrigin& origin) {
   OCTAVO_TRY_VOID(check_analytics(engine_, definition));
   std::lock_guard<std::mutex> lock(changes_);
+  const std::string database_id = resolve(id);
   OCTAVO_TRY(const auto owner, database(database_id));
   if (!owner) return no_owner(database_id);
   OCTAVO_TRY(const auto others, containers(database_id, "", SIZE_MAX));

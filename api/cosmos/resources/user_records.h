@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "storage/catalog.h"
@@ -35,6 +36,13 @@ Expected<void> rename_user(storage::Catalog& catalog, const std::string& from, c
 /// Deletes a permission that is stored as `text`, or a user with its permissions. Their tokens become invalid.
 Expected<void> erase_permission(storage::Catalog& catalog, std::string_view name, std::string_view text);
 Expected<void> erase_user(storage::Catalog& catalog, const std::string& name);
+/// The changes of the catalog by which users, permissions and client encryption keys of the database `from` become
+/// those of `to`, and permissions name its containers by it. `_rid`s and tokens stay. Errors: bad_request (too many, or
+/// a name would be too long).
+Expected<std::vector<storage::FactChange>> change_owner_of_users(storage::Catalog& catalog, const std::string& from,
+                                                                 const std::string& to);
+inline constexpr std::size_t moved_records_max = 20'000;
+
 /// Deletes all users of a database, with their permissions, and its client encryption keys.
 Expected<void> erase_users_of(storage::Catalog& catalog, std::string_view database);
 

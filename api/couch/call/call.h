@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +20,7 @@ class DatabaseServices;
 namespace octavo::api {
 class HttpMetrics;
 namespace cosmos {
-struct ContainerDefinition;
+class CosmosDatabases;
 }
 }  // namespace octavo::api
 
@@ -39,11 +38,6 @@ struct UserContext {
   bool is_server_admin() const { return has_role("_admin"); }
 };
 
-/// Creates a container in a database of the Azure Cosmos DB API (api/cosmos/cosmos_api.h). Waits for the disk.
-using ContainerCreation =
-    std::function<Expected<void>(std::string_view database, const cosmos::ContainerDefinition& container,
-                                 const partitioning::DatabaseOrigin& origin)>;
-
 /// The services that every handler may use. They live as long as the server. `settings` are those in effect when the
 /// request began.
 struct Services {
@@ -53,7 +47,8 @@ struct Services {
   const config::Settings& settings;
   analytics::Analytics* analytics = nullptr;   ///< analytics/analytics.h; null: the engine was opened without
   query::ActiveTasks* active_tasks = nullptr;  ///< background tasks, for /_active_tasks (query/follow/active_tasks.h)
-  const ContainerCreation* create_container = nullptr;  ///< null: there are no containers
+  cosmos::CosmosDatabases* cosmos_databases =
+      nullptr;  ///< api/models/cosmos_databases.h; null: there are no containers
 };
 
 /// One request to the CouchDB API while it is handled.

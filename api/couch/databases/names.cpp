@@ -8,6 +8,7 @@
 
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
+#include "api/couch/call/query_parameters.h"
 #include "api/couch/databases/routes.h"
 #include "api/models/database_properties.h"
 #include "api/models/resource_id.h"
@@ -42,44 +43,15 @@ Expected<void> refuse_names_of_system_database(const partitioning::Database& dat
   return fail(ErrorCode::bad_request, fmt::format("The system database {} has one name only.", database.name()));
 }
 
-struct RenameRequest {
-  std::string name;
-  bool keeps_alias = true;
-};
-
-Expected<RenameRequest> parse_rename(const json::object& body) {
-  RenameRequest wanted;
-  for (const auto& [member, value] : body) {
-    if (member == "name" && value.is_string()) {
-      wanted.name = value.get_string();
-    } else if (member == "alias" && value.is_bool()) {
-      wanted.keeps_alias = value.get_bool();
-    } else {
-      return fail(ErrorCode::bad_request,
-                  "The body of _rename has the members `name`, a string, and `alias`, true or false.");
-    }
-  }
-  if (wanted.name.empty()) return fail(ErrorCode::bad_request, "`name` must be the new name of the database.");
-  return wanted;
-}
-
-Expected<void> explain_taken(Expected<void> result, std::string_view name) {
-  if (result || result.error().code != ErrorCode::precondition_failed) return result;
-  return fail(ErrorCode::precondition_failed, fmt::format("{} is the name, or an alias, of another database.", name),
-              "file_exists");
-}
-
 Task<Expected<Reply>> rename(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
-  OCTAVO_CO_TRY(const auto wanted, parse_rename(body));
+  OCTAVO_CO_TRY(const auto wanted, RenameRequest::parse(body));
   auto& database = *call.database;
   OCTAVO_CO_TRY_VOID(refuse_names_of_system_database(database));
   OCTAVO_CO_TRY_VOID(check_further_name(database, wanted.name));
   auto& engine = call.services.engine;
-  auto work = [&] {
-    return explain_taken(engine.rename_database(database, wanted.name, wanted.keeps_alias), wanted.name);
-  };
+  auto work = [&] { return engine.rename_database(database, wanted.name, wanted.keeps_alias); };
   OCTAVO_CO_TRY_VOID(co_await engine.workers().run_blocking(std::move(work)));
   co_return json_reply(json::object{{"ok", true}, {"name", database.name()}});
 }
@@ -102,7 +74,7 @@ Task<Expected<Reply>> put_alias(Call& call) {
   if (present.size() >= aliases_max && std::ranges::find(present, alias) == present.end()) {
     co_return fail(ErrorCode::bad_request, fmt::format("A database has at most {} aliases.", aliases_max));
   }
-  auto work = [&] { return explain_taken(engine.add_alias(alias, database), alias); };
+  auto work = [&] { return engine.add_alias(alias, database); };
   OCTAVO_CO_TRY_VOID(co_await engine.workers().run_blocking(std::move(work)));
   auto reply = json_reply(json::object{{"ok", true}});
   reply.status = 201;
@@ -117,6 +89,22 @@ Task<Expected<Reply>> delete_alias(Call& call) {
 }
 
 }  // namespace
+
+Expected<RenameRequest> RenameRequest::parse(const json::object& body) {
+  RenameRequest wanted;
+  for (const auto& [member, value] : body) {
+    if (member == "name" && value.is_string()) {
+      wanted.name = value.get_string();
+    } else if (member == "alias" && value.is_bool()) {
+      wanted.keeps_alias = value.get_bool();
+    } else {
+      return fail(ErrorCode::bad_request,
+                  "The body of _rename has the members `name`, a string, and `alias`, true or false.");
+    }
+  }
+  if (wanted.name.empty()) return fail(ErrorCode::bad_request, "`name` must be the new name of the database.");
+  return wanted;
+}
 
 Expected<void> check_further_name(const partitioning::Database& database, std::string_view name) {
   if (is_container(database.definition()->text)) return check_container_name(database.name(), name);

@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "api/couch/databases/creation.h"
+#include "api/models/cosmos_databases.h"
 #include "api/models/database_properties.h"
 #include "query/project/projection_catalog.h"
 
@@ -117,8 +118,8 @@ Expected<std::shared_ptr<partitioning::Database>> TargetCreation::create(
     options.origin = origin;
     return services.engine.create_database(name_, std::move(options));
   }
-  if (services.create_container == nullptr) return fail(ErrorCode::unsupported, "This server has no containers.");
-  const auto created = (*services.create_container)(owner_, *container_, origin);
+  if (services.cosmos_databases == nullptr) return fail(ErrorCode::unsupported, "This server has no containers.");
+  const auto created = services.cosmos_databases->create_container(owner_, *container_, origin);
   if (!created && created.error().code == ErrorCode::not_found) {
     return fail(ErrorCode::not_found,
                 fmt::format("The target {} cannot be created: the Azure Cosmos DB API has no database {}. Create it "
