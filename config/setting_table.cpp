@@ -287,8 +287,8 @@ std::vector<Setting> make_table() {
                 "Memory for a sort that no index serves; beyond: `no_usable_index`")),
 
       live(boolean("advice", "record", &Draft::advice_record,
-                   "Count the queries to each database by shape, in memory and without values, for "
-                   "`_partition_advisor` and `_index_advisor`")),
+                   "Count the queries to each database by shape, sample requests by key, in memory and without values, "
+                   "for `_partition_advisor` and `_index_advisor`")),
 
       boolean("analytics", "enabled", &Draft::analytics_enabled,
               "Let databases have an analytical store, which is asked in SQL in a process of its own"),

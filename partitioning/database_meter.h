@@ -6,6 +6,7 @@
 
 #include "partitioning/keys/document_target.h"
 #include "partitioning/throughput/consumption.h"
+#include "partitioning/throughput/point_requests.h"
 
 namespace octavo::partitioning {
 
@@ -33,8 +34,13 @@ class DatabaseMeter : public Consumption {
   Expected<void> admit_scan(const std::optional<DocumentTarget>& scope) const;
   void spend_on_scan(const std::optional<DocumentTarget>& scope, RequestUnits units) noexcept;
 
+  /// Which documents are asked for.
+  PointRequests& point_requests() { return point_requests_; }
+  const PointRequests& point_requests() const { return point_requests_; }
+
  private:
   const Database& database_;
+  PointRequests point_requests_;
 };
 
 }  // namespace octavo::partitioning

@@ -108,8 +108,13 @@ bool is_health_probe(const std::vector<std::string>& segments) {
   return segments.size() == 1 && (segments[0] == "alive" || segments[0] == "ready");
 }
 
-void spend(const Accounting& account) {
+void spend(const Accounting& account, bool reads) {
   if (account.database == nullptr) return;  // no database to charge
+  using partitioning::PointRequests;
+  if (account.recorded_item) {
+    const auto kind = reads ? PointRequests::Kind::read : PointRequests::Kind::write;
+    account.database->meter().point_requests().add(*account.recorded_item, kind, account.request_charge);
+  }
   if (account.partition_ids.empty()) {
     account.database->meter().spend(account.partition_id, account.partition_key, account.request_charge);
   } else {
@@ -147,7 +152,7 @@ Task<Reply> CosmosApi::handle(Request& request) {
   if (!result && result.error().code == ErrorCode::throttled) call.account.request_charge = 0;
   call.account.request_charge += call.account.lookup_charge;
   auto reply = result ? std::move(*result) : error_reply(result.error());
-  spend(call.account);
+  spend(call.account, call.reads);
   add_common_headers(call, reply);
   cors.decorate(request, reply);
   co_return reply;

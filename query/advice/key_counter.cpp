@@ -16,13 +16,17 @@ std::string_view shown_part(std::string_view text) {
 }  // namespace
 
 KeyCounter::KeyCounter(KeyCandidate candidate, const partitioning::PartitionMap& ranges)
-    : candidate_(std::move(candidate)), ranges_(ranges), reader_(candidate_), range_bytes_(ranges.size()) {}
+    : candidate_(std::move(candidate)),
+      ranges_(ranges),
+      reader_(candidate_),
+      range_bytes_(ranges.size()),
+      requests_(ranges.size()) {}
 
 std::uint16_t KeyCounter::range_of_key() const {
   return static_cast<std::uint16_t>(ranges_.locate(reader_.position()));
 }
 
-void KeyCounter::add(const ScannedDocument& document, std::optional<std::uint32_t> time_s) {
+void KeyCounter::add(const ScannedDocument& document, std::optional<std::uint32_t> time_s, const PointUse* requested) {
   reader_.read(document);
   if (reader_.is_missing()) ++missing_;
   const std::uint64_t hash = murmur3_x64_128(reader_.text()).high;
@@ -46,6 +50,7 @@ void KeyCounter::add(const ScannedDocument& document, std::optional<std::uint32_
     note.add(document.bytes, time_s);
   }
   range_bytes_[*range] += document.bytes;
+  if (requested != nullptr) requests_.add(*requested, hash, reader_.text(), *range);
 }
 
 void KeyCounter::start_heavy() {

@@ -10,6 +10,7 @@
 #include "base/sketch/space_saving.h"
 #include "partitioning/keys/partition_map.h"
 #include "query/advice/key_candidate.h"
+#include "query/advice/requested_documents.h"
 #include "query/advice/value_table.h"
 
 namespace octavo::query::advice {
@@ -34,8 +35,8 @@ class KeyCounter {
   KeyCounter(const KeyCounter&) = delete;
   KeyCounter& operator=(const KeyCounter&) = delete;
 
-  /// About O(1). Throws std::bad_alloc.
-  void add(const ScannedDocument& document, std::optional<std::uint32_t> time_s);
+  /// `requested`: the recorded requests for the document; null: none. About O(1). Throws std::bad_alloc.
+  void add(const ScannedDocument& document, std::optional<std::uint32_t> time_s, const PointUse* requested = nullptr);
 
   const KeyCandidate& candidate() const { return candidate_; }
   /// Documents that lack a value of the key.
@@ -43,6 +44,7 @@ class KeyCounter {
   /// By range of the hash space.
   const std::vector<std::uint64_t>& range_bytes() const { return range_bytes_; }
   const ValueTable& table() const { return table_; }
+  const RequestCounter& requests() const { return requests_; }
   /// Values that are surely large, and not in the table; none while the table has all. Of values of about the same size
   /// none is surely large.
   std::vector<LargeValue> large_values_beyond_table() const;
@@ -64,6 +66,7 @@ class KeyCounter {
   std::unique_ptr<HeavyValues> heavy_;  ///< since the table was full
   std::uint64_t missing_ = 0;
   std::vector<std::uint64_t> range_bytes_;
+  RequestCounter requests_;
 };
 
 }  // namespace octavo::query::advice

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t largest_shown_max = 5;
 constexpr std::size_t over_partition_shown_max = 10;
 constexpr std::uint32_t hot_documents_min = 10;  // of fewer documents some meet within a day by chance
+constexpr std::uint32_t hot_requests_min = 30;  // of a sample of fewer, shares say little
 constexpr double partition_throughput = partitioning::partition_throughput_max;
 
 double sum(const std::vector<std::uint64_t>& parts) {
@@ -212,6 +213,22 @@ void judge_writes(const Judge& judged, const AdviceLimits& limits, KeyAdvice& ad
                   *limits.throughput));
 }
 
+/// What is asked for by key may be another part of the documents than what is written: most reads are of a few values.
+void judge_points(const KeyCounter& counter, const AdviceLimits& limits, KeyAdvice& advice) {
+  advice.points = counter.requests().advice(limits.throughput);
+  if (!advice.points || !limits.throughput) return;
+  const RequestedValue& hottest = advice.points->hottest.front();
+  const double hot_share = partition_throughput / static_cast<double>(*limits.throughput);
+  if (hottest.requests() < hot_requests_min || hottest.share - hottest.share_error <= hot_share) return;
+  LargeValue value;
+  value.text = hottest.text;
+  value.is_cut = hottest.is_cut;
+  advice.reasons.push_back(
+      fmt::format("requests: {} of the request units of requests by key are for {}, so only {:.0f} of {} RU/s can be "
+                  "used while that lasts",
+                  percent(hottest.share), shown(value), *advice.points->usable, *limits.throughput));
+}
+
 /// The first value of a hierarchical key decides the physical partition, so its documents cannot be divided.
 void judge_first_values(const Judge& judged, const AdviceLimits& limits, KeyAdvice& advice) {
   const auto largest = judged.largest();
@@ -256,6 +273,7 @@ KeyAdvice judge(const KeyCounter& counter, const KeyCounter* first_values, const
   if (first_values != nullptr) {
     judge_first_values(Judge(*first_values, frame, limits.physical_bytes_max, limits.horizon_days), limits, advice);
   }
+  judge_points(counter, limits, advice);
   if (advice.missing > 0) {
     advice.reasons.push_back(fmt::format(
         "{} documents lack the key, or a value of it: those without any share a logical partition", advice.missing));

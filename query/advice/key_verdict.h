@@ -56,6 +56,7 @@ struct KeyAdvice {
   std::vector<std::string> over_partition;  ///< values (JSON) that would need more than a physical partition can serve
 
   std::optional<QueryAdvice> queries;  ///< nullopt: no query is recorded
+  std::optional<PointAdvice> points;   ///< nullopt: no point request is recorded
 };
 
 /// Judges one candidate by what the scan found. `first_values`: of a hierarchical key, the counter of its first path,

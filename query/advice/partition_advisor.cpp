@@ -59,6 +59,7 @@ PartitionAdvisor::PartitionAdvisor(AdvisorTurn turn, std::shared_ptr<partitionin
       database_(std::move(database)),
       request_(std::move(request)),
       present_(std::move(present)),
+      requested_(database_->meter().point_requests().recorded()),
       ranges_(ranges_for(*database_, request_)),
       scan_(*database_, {}) {
   OCTAVO_ASSERT(request_.candidates.size() <= AdviceRequest::candidates_max);
@@ -99,7 +100,8 @@ void PartitionAdvisor::take(const storage::DocumentView& document, Expected<void
   } else {
     ++without_time_;
   }
-  for (const auto& counter : counters_) counter->add(scanned, time_s);
+  const PointUse* const requested = requested_.find(scanned.id);
+  for (const auto& counter : counters_) counter->add(scanned, time_s, requested);
 }
 
 Expected<partitioning::ScanState> PartitionAdvisor::run_slice(partitioning::ScanBudget budget) {

@@ -55,6 +55,8 @@ class PartitionAdvisor {
   std::uint64_t documents_without_time() const { return without_time_; }
   const TimeFrame& time_frame() const { return frame_; }
   const AdviceRequest& request() const { return request_; }
+  /// The point requests that were recorded when the scan began.
+  const RequestedDocuments& requested() const { return requested_; }
   std::size_t physical_partitions() const { return ranges_.size(); }
   /// Judges and ranks the candidates, the best first. Precondition: the scan is done. O(values).
   std::vector<KeyAdvice> advice(const RecordedRequests& recorded) const;
@@ -73,6 +75,7 @@ class PartitionAdvisor {
   const std::shared_ptr<partitioning::Database> database_;
   const AdviceRequest request_;
   const PresentKey present_;
+  const RequestedDocuments requested_;
   const partitioning::PartitionMap ranges_;
   partitioning::DocumentScan scan_;
   DocumentParser parser_{LargeIntegers::rounded};

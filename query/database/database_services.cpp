@@ -329,6 +329,7 @@ std::uint64_t DatabaseServices::last_used_ms() const {
 
 std::size_t DatabaseServices::close_idle(std::uint64_t last_used_before_ms) {
   recorder_.forget_if_idle();
+  database_.meter().point_requests().forget_if_idle();
   return feed_indexes_.close_idle(last_used_before_ms) + indexes_.close_idle(last_used_before_ms) +
          projections_.close_idle(last_used_before_ms) + copies_.close_idle(last_used_before_ms);
 }

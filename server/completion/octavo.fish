@@ -89,7 +89,7 @@ complete -c octavo -n '__fish_seen_subcommand_from serve' -l couch-peruser-q -x 
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l query-find-limit-default -x -d 'Documents that `_find` returns when the request does not say `limit` (25)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l query-find-strict -d 'Refuse with `_find` what CouchDB refuses: sorts without an index or in mixed directions, and partial indexes that `use_index` does not name (false)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l query-sort-bytes-max -x -d 'Memory for a sort that no index serves; beyond: `no_usable_index` (64MiB)'
-complete -c octavo -n '__fish_seen_subcommand_from serve' -l advice-record -d 'Count the queries to each database by shape, in memory and without values, for `_partition_advisor` and `_index_advisor` (true)'
+complete -c octavo -n '__fish_seen_subcommand_from serve' -l advice-record -d 'Count the queries to each database by shape, sample requests by key, in memory and without values, for `_partition_advisor` and `_index_advisor` (true)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-enabled -d 'Let databases have an analytical store, which is asked in SQL in a process of its own (false)'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-library -r -F -d 'DuckDB'\''s library, which `scripts/install-analytics.sh` fetches; none = `libduckdb.so` beside the program'
 complete -c octavo -n '__fish_seen_subcommand_from serve' -l analytics-library-sha256 -x -d 'SHA-256 checksum of that library, in hexadecimal, for another build; none = that of the one fetched'

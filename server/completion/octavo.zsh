@@ -103,7 +103,7 @@ _octavo() {
             '*--query-find-limit-default[Documents that `_find` returns when the request does not say `limit` (25)]:value:' \
             '--query-find-strict[Refuse with `_find` what CouchDB refuses\: sorts without an index or in mixed directions, and partial indexes that `use_index` does not name (false)]' \
             '*--query-sort-bytes-max[Memory for a sort that no index serves; beyond\: `no_usable_index` (64MiB)]:value:' \
-            '--advice-record[Count the queries to each database by shape, in memory and without values, for `_partition_advisor` and `_index_advisor` (true)]' \
+            '--advice-record[Count the queries to each database by shape, sample requests by key, in memory and without values, for `_partition_advisor` and `_index_advisor` (true)]' \
             '--analytics-enabled[Let databases have an analytical store, which is asked in SQL in a process of its own (false)]' \
             '*--analytics-library[DuckDB'\''s library, which `scripts/install-analytics.sh` fetches; none = `libduckdb.so` beside the program]:value:_files' \
             '*--analytics-library-sha256[SHA-256 checksum of that library, in hexadecimal, for another build; none = that of the one fetched]:value:' \

@@ -42,6 +42,9 @@ Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& databa
 
 Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database,
                            const partitioning::DocumentTarget& target) {
+  if (!target.id().empty() && services.settings.advice_record) {
+    account.recorded_item = partitioning::PointRequests::sample(target.id());
+  }
   return admit(database, database->locate(target), target.partition_key());
 }
 

@@ -36,9 +36,11 @@ struct Services {
 /// Facts about the request for the headers that every reply has. Handlers fill in what they know.
 struct Accounting {
   double request_charge = 1.0;
-  double lookup_charge = 0;                              ///< of finding an item by its resource id; added to the above
-  std::shared_ptr<partitioning::Database> database;      ///< its throughput is charged; null: none
-  std::size_t partition_id = 0;                          ///< charged physical partition, or the first of them
+  double lookup_charge = 0;                          ///< of finding an item by its resource id; added to the above
+  std::shared_ptr<partitioning::Database> database;  ///< its throughput is charged; null: none
+  std::size_t partition_id = 0;                      ///< charged physical partition, or the first of them
+  /// The item, if the request names one and is recorded for advice.
+  std::optional<partitioning::PointRequests::DocumentHash> recorded_item = {};
   std::vector<std::size_t> partition_ids;                ///< all charged partitions, if there are several
   std::string partition_key;                             ///< empty: several or none
   std::shared_ptr<const ContainerDefinition> container;  ///< container of the request; null: none

@@ -293,6 +293,7 @@ Handled serve_batch(Call& call) {
   }
   OCTAVO_CO_TRY_VOID(std::move(done));
 
+  using partitioning::PointRequests;
   Reply reply;
   reply.body = "[";
   call.account.request_charge = 0;
@@ -308,6 +309,10 @@ Handled serve_batch(Call& call) {
       result.error = Error{ErrorCode::too_large, "The reply of the batch is too large.", word::reply_too_large};
     }
     append_result(reply.body, batch.operations[i], result, container, batch.shows_bodies && !too_much);
+    if (call.services.settings.advice_record) {
+      const auto kind = reads ? PointRequests::Kind::read : PointRequests::Kind::write;
+      opened.database->meter().point_requests().note(batch.operations[i].document_id, kind, result.charge);
+    }
     call.account.request_charge += result.charge;
     call.account.sequence = std::max(call.account.sequence, result.sequence);
     failed = failed || result.error;

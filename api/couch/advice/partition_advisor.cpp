@@ -130,6 +130,31 @@ json::object queries_json(const advice::QueryAdvice& queries) {
           {"by_shape", std::move(shapes)}};
 }
 
+/// Requests by key, as they would be under a candidate.
+json::object points_json(const advice::PointAdvice& points) {
+  json::array hottest;
+  for (const advice::RequestedValue& value : points.hottest) {
+    hottest.push_back(json::object{{"value", value_json(value.text)},
+                                   {"share", rounded_share(value.share)},
+                                   {"error", rounded_share(value.share_error)},
+                                   {"reads", value.reads},
+                                   {"writes", value.writes}});
+  }
+  return {{"found", points.found.requests()},
+          {"hottest", std::move(hottest)},
+          {"physical_shares", shares_json(points.physical_shares)},
+          {"usable", whole_json(points.usable)}};
+}
+
+json::object requested_json(const advice::RequestedDocuments& requested) {
+  const advice::PointUse& all = requested.all();
+  return {{"recorded", all.requests()},
+          {"reads", all.reads},
+          {"writes", all.writes},
+          {"one_in", partitioning::PointRequests::mean_gap},
+          {"since", requested.since_s() > 0 ? json::value(requested.since_s()) : json::value()}};
+}
+
 json::object recorded_json(const advice::RecordedRequests& recorded) {
   return {{"requests", recorded.count},
           {"since", recorded.count > 0 ? json::value(recorded.since_s) : json::value()},
@@ -147,6 +172,7 @@ json::object key_json(const advice::KeyAdvice& key) {
           {"storage", storage_json(key)},
           {"throughput", throughput_json(key)},
           {"queries", key.queries ? json::value(queries_json(*key.queries)) : json::value()},
+          {"requests", key.points ? json::value(points_json(*key.points)) : json::value()},
           {"missing", key.missing},
           {"collisions_possible", key.collisions_possible},
           {"reasons", std::move(reasons)}};
@@ -161,6 +187,7 @@ json::object shown(const advice::PartitionAdvisor& advisor, const advice::Presen
                      {"bytes", advisor.bytes()},
                      {"exact", true},
                      {"recorded", recorded_json(recorded)},
+                     {"point_requests", requested_json(advisor.requested())},
                      {"current", present.candidate ? candidate_json(*present.candidate) : json::value()},
                      {"physical_partitions", advisor.physical_partitions()},
                      {"throughput", request.throughput ? json::value(*request.throughput) : json::value()},

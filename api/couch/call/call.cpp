@@ -24,7 +24,12 @@ std::optional<partitioning::DocumentTarget> Call::scope_of(const std::optional<s
 void Call::charge(const partitioning::DocumentTarget& target, double units) {
   OCTAVO_ASSERT(database != nullptr);
   request_charge += units;
-  database->meter().spend(target, units);
+  auto& meter = database->meter();
+  meter.spend(target, units);
+  if (target.id().empty() || !services.settings.advice_record) return;
+  using partitioning::PointRequests;
+  const bool reads = request.method == Method::get || request.method == Method::head;
+  meter.point_requests().note(target.id(), reads ? PointRequests::Kind::read : PointRequests::Kind::write, units);
 }
 
 void Call::charge_scan(const std::optional<partitioning::DocumentTarget>& scope, double units) {

@@ -1,0 +1,83 @@
+// Advice on partition keys: which values requests by key are for.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { cosmosRequest } from '../cosmos_request.mjs';
+import { expectStatus, Server } from '../harness.mjs';
+
+const SAMPLED_ONE_IN = 64;
+
+describe('requests by key', () => {
+  let server;
+  before(async () => {
+    server = await Server.start();
+  });
+  after(() => server?.stop());
+
+  const ask = async (db, body, on = server) => expectStatus(await on.post(`/${db}/_partition_advisor`, body), 200);
+  // Requests for the document that `idOf` gives for each number, some of them at a time.
+  async function repeat(count, request) {
+    for (let n = 0; n < count; n += 50) {
+      await Promise.all(Array.from({ length: Math.min(50, count - n) }, async (_, i) => expectStatus(await request(n + i), 200)));
+    }
+  }
+
+  test('show which values of a candidate are read most, with the error of the sample', async () => {
+    const db = await server.database();
+    await server.fill(db, Array.from({ length: 20 }, (_, n) => ({ _id: `d${n}`, user: n < 10 ? 'ann' : `u${n}`, n })));
+    // Nine of ten reads are of documents of one user.
+    const reads = 4_000;
+    await repeat(reads, (n) => server.get(`/${db}/d${n % 10 === 0 ? 10 : n % 10}`));
+    const advice = await ask(db, { candidates: ['/user', '/n'], throughput: 40_000 });
+    const { recorded, one_in: oneIn, since } = advice.point_requests;
+    assert.equal(oneIn, SAMPLED_ONE_IN);
+    assert.ok(Math.abs(recorded - reads / SAMPLED_ONE_IN) < 35, `${recorded} recorded`);
+    assert.ok(Math.abs(since - Date.now() / 1000) < 60, String(since));
+    const user = advice.candidates.find(({ key }) => key === '/user').requests;
+    assert.equal(user.found, recorded);
+    const [hottest] = user.hottest;
+    assert.equal(hottest.value, 'ann');
+    assert.ok(Math.abs(hottest.share - 0.9) < 2.5 * hottest.error + 0.05, JSON.stringify(hottest));
+    assert.ok(hottest.error > 0.02 && hottest.error < 0.2, JSON.stringify(hottest));
+    assert.ok(user.usable < 13_000, String(user.usable));
+    assert.equal(user.physical_shares.length, 4);
+    assert.match(advice.candidates.find(({ key }) => key === '/user').reasons.join('\n'), /^requests: .* are for "ann", so only \d+ of 40000 RU\/s/m);
+    // The same requests are of many values of the other key.
+    const number = advice.candidates.find(({ key }) => key === '/n').requests;
+    assert.ok(number.hottest[0].share < 0.4, JSON.stringify(number.hottest[0]));
+  });
+
+  test('are also those of the Azure Cosmos DB API, reads and writes', async () => {
+    expectStatus(await cosmosRequest(server, 'POST', '/dbs', { body: { id: 'shop' } }), 201);
+    const definition = { id: 'orders', partitionKey: { paths: ['/customer'], version: 2, kind: 'Hash' } };
+    expectStatus(await cosmosRequest(server, 'POST', '/dbs/shop/colls', { body: definition }), 201);
+    const path = '/dbs/shop/colls/orders/docs';
+    const item = { id: 'o1', customer: 'ann' };
+    const headers = { 'x-ms-documentdb-is-upsert': 'true' };
+    expectStatus(await cosmosRequest(server, 'POST', path, { body: item, partition: ['ann'], headers }), 201);
+    await repeat(1_500, () => cosmosRequest(server, 'GET', `${path}/o1`, { partition: ['ann'] }));
+    await repeat(1_500, () => cosmosRequest(server, 'POST', path, { body: item, partition: ['ann'], headers }));
+    const advice = await ask('shop%2Forders', { candidates: ['/customer'] });
+    const { reads, writes } = advice.point_requests;
+    assert.ok(reads >= 5 && writes >= 5, `${reads} reads, ${writes} writes`);
+    const [hottest] = advice.candidates[0].requests.hottest;
+    assert.deepEqual([hottest.value, hottest.share, hottest.reads, hottest.writes], ['ann', 1, reads, writes]);
+  });
+
+  test('for documents that are gone belong to no value', async () => {
+    const db = await server.database();
+    await server.fill(db, [{ _id: 'kept', k: 1 }]);
+    for (let n = 0; n < 640; ++n) assert.equal((await server.get(`/${db}/none`)).status, 404);
+    const advice = await ask(db, { candidates: ['/k'] });
+    assert.ok(advice.point_requests.recorded > 0);
+    assert.equal(advice.candidates[0].requests, null);
+  });
+
+  test('are not recorded with advice.record = false', async (t) => {
+    const silent = await Server.startFor(t, { args: ['--advice-record=false'] });
+    const db = await silent.database();
+    await silent.fill(db, [{ _id: 'a', k: 1 }]);
+    await repeat(1_000, () => silent.get(`/${db}/a`));
+    const advice = await ask(db, { candidates: ['/k'] }, silent);
+    assert.deepEqual(advice.point_requests, { recorded: 0, reads: 0, writes: 0, one_in: SAMPLED_ONE_IN, since: null });
+  });
+});
