@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t largest_shown_max = 5;
 constexpr std::size_t over_partition_shown_max = 10;
 constexpr std::uint32_t hot_documents_min = 10;  // of fewer documents some meet within a day by chance
+/// A value that fewer documents of a sample have is not judged: its share would have an error of more than 62 %.
+constexpr std::uint32_t resolved_documents_min = 10;
 constexpr std::uint32_t hot_requests_min = 30;  // of a sample of fewer, shares say little
 constexpr double partition_throughput = partitioning::partition_throughput_max;
 
@@ -44,12 +46,21 @@ struct Writes {
 
 class Judge {
  public:
-  Judge(const KeyCounter& counter, const TimeFrame& frame, double bytes_max, double horizon_days)
-      : counter_(counter), table_(counter.table()), beyond_(counter.large_values_beyond_table()) {
+  Judge(const KeyCounter& counter, const TimeFrame& frame, double bytes_max, const AdviceLimits& limits)
+      : counter_(counter),
+        table_(counter.table()),
+        beyond_(counter.large_values_beyond_table()),
+        documents_min_(limits.share_read < 1 ? resolved_documents_min : 1) {
     terms_.frame = frame;
-    terms_.closing_life_s = closing_life_s(table_.values(), frame);
-    terms_.bytes_max = bytes_max;
-    terms_.horizon_days = horizon_days;
+    terms_.bytes_max = bytes_max * limits.share_read;
+    terms_.horizon_days = limits.horizon_days;
+    if (knows_typical()) terms_.closing_life_s = closing_life_s(table_.values(), frame);
+  }
+
+  /// False: a sample has too few documents of most values, to say how these grow and whether they close.
+  bool knows_typical() const {
+    const auto* const middle = middle_value();
+    return middle == nullptr || middle->documents >= documents_min_;
   }
 
   const ForecastTerms& terms() const { return terms_; }
@@ -60,6 +71,7 @@ class Judge {
       return a.forecast.final_bytes > b.forecast.final_bytes;
     };
     const auto consider = [&](const ValueUse& use, auto make_value) {
+      if (use.documents < documents_min_) return;
       const Forecast one = forecast(use, terms_);
       if (found.size() == largest_shown_max && one.final_bytes <= found.back().forecast.final_bytes) return;
       if (found.size() == largest_shown_max) found.pop_back();
@@ -72,12 +84,8 @@ class Judge {
   }
 
   Forecast typical() const {
-    std::vector<const ValueTable::Value*> values;
-    for (const auto& value : table_.values()) values.push_back(&value);
-    if (values.empty()) return {};
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::ranges::nth_element(values, middle, {}, [](const auto* value) { return value->bytes; });
-    return forecast(**middle, terms_);
+    const auto* const middle = middle_value();
+    return middle != nullptr && knows_typical() ? forecast(*middle, terms_) : Forecast{};
   }
 
   /// `hot_share_min`: values with more of the writes are kept in `hot`.
@@ -111,9 +119,19 @@ class Judge {
   }
 
  private:
+  const ValueTable::Value* middle_value() const {
+    std::vector<const ValueTable::Value*> values;
+    for (const auto& value : table_.values()) values.push_back(&value);
+    if (values.empty()) return nullptr;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::ranges::nth_element(values, middle, {}, [](const auto* value) { return value->bytes; });
+    return *middle;
+  }
+
   const KeyCounter& counter_;
   const ValueTable& table_;
   const std::vector<LargeValue> beyond_;
+  const std::uint32_t documents_min_;
   ForecastTerms terms_;
 };
 
@@ -159,6 +177,11 @@ const ValueForecast* first_full(const std::vector<ValueForecast>& largest, doubl
 void judge_storage(const Judge& judged, const AdviceLimits& limits, KeyAdvice& advice) {
   advice.largest = judged.largest();
   advice.typical = judged.typical();
+  if (!judged.knows_typical()) {
+    advice.reasons.push_back(
+        "storage: most values have too few documents in the sample to say how they grow: all documents must be read");
+    return;
+  }
   const auto& life = judged.terms().closing_life_s;
   if (life) advice.closes_after_days = *life / seconds_per_day;
   if (const auto* full = first_full(advice.largest, limits.horizon_days)) {
@@ -174,7 +197,7 @@ void judge_storage(const Judge& judged, const AdviceLimits& limits, KeyAdvice& a
     return;
   }
   if (advice.largest.empty()) return;
-  const double part = advice.largest.front().forecast.final_bytes / limits.logical_bytes_max;
+  const double part = advice.largest.front().forecast.final_bytes / judged.terms().bytes_max;
   if (life) {
     const std::string when =
         *life > 0 ? fmt::format("after {:.1f} days", *advice.closes_after_days) : "with their first document";
@@ -267,11 +290,11 @@ KeyAdvice judge(const KeyCounter& counter, const KeyCounter* first_values, const
   count_values(counter.table(), advice);
   advice.physical_shares.assign(counter.range_bytes().begin(), counter.range_bytes().end());
   divide(advice.physical_shares, sum(counter.range_bytes()));
-  const Judge judged(counter, frame, limits.logical_bytes_max, limits.horizon_days);
+  const Judge judged(counter, frame, limits.logical_bytes_max, limits);
   judge_storage(judged, limits, advice);
   judge_writes(judged, limits, advice);
   if (first_values != nullptr) {
-    judge_first_values(Judge(*first_values, frame, limits.physical_bytes_max, limits.horizon_days), limits, advice);
+    judge_first_values(Judge(*first_values, frame, limits.physical_bytes_max, limits), limits, advice);
   }
   judge_points(counter, limits, advice);
   if (advice.missing > 0) {

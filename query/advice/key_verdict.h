@@ -18,6 +18,7 @@ struct AdviceLimits {
   double physical_bytes_max = 0;
   double horizon_days = 0;                  ///< a candidate that reaches a limit earlier is rejected
   std::optional<std::uint32_t> throughput;  ///< request units per second that are to be used; nullopt: unknown
+  double share_read = 1;                    ///< of the documents; below 1: a random sample of them was counted
 };
 
 enum class Verdict : std::uint8_t { recommended, good, rejected };
@@ -39,6 +40,7 @@ struct KeyAdvice {
   std::uint64_t values = 0;
   std::uint64_t values_low = 0;
   std::uint64_t values_high = 0;
+  bool values_are_of_sample = false;  ///< the bounds are those of the documents that were read
   std::uint64_t missing = 0;
   bool collisions_possible = false;
 

@@ -1,6 +1,7 @@
 #include "query/advice/partition_advisor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/assert.h"
@@ -11,6 +12,8 @@
 namespace octavo::query::advice {
 
 namespace {
+
+constexpr double normal_95 = 1.96;  // standard errors within which 95 % of a normal distribution are
 
 // The ranges with new numbers, in the order of the hash space.
 std::vector<storage::PartitionMapEntry> numbered(std::vector<storage::PartitionMapEntry> ranges) {
@@ -49,8 +52,32 @@ bool collisions_possible(const KeyCandidate& candidate, const PresentKey& presen
 Expected<std::unique_ptr<PartitionAdvisor>> PartitionAdvisor::start(std::shared_ptr<partitioning::Database> database,
                                                                     AdviceRequest request, PresentKey present) {
   OCTAVO_TRY(AdvisorTurn turn, AdvisorTurn::take());
-  return std::unique_ptr<PartitionAdvisor>(
+  std::unique_ptr<DocumentSample> sample;
+  if (request.sampled) {
+    sample = std::make_unique<DocumentSample>(*database);
+    OCTAVO_TRY(const bool is_worthwhile, sample->is_worthwhile());
+    if (!is_worthwhile) sample.reset();
+  }
+  std::unique_ptr<PartitionAdvisor> advisor(
       new PartitionAdvisor(std::move(turn), std::move(database), std::move(request), std::move(present)));
+  advisor->sample_ = std::move(sample);
+  return advisor;
+}
+
+double PartitionAdvisor::share_read() const {
+  if (!is_sampled() || documents_ == 0) return 1;
+  return static_cast<double>(documents_) / static_cast<double>(sample_->population());
+}
+
+std::uint64_t PartitionAdvisor::bytes() const {
+  return static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes_) / share_read()));
+}
+
+std::optional<SampleBounds> PartitionAdvisor::sample() const {
+  if (!is_sampled()) return std::nullopt;
+  // The largest standard error of a share is that of one half.
+  return SampleBounds{documents_,
+                      normal_95 * 0.5 / std::sqrt(static_cast<double>(std::max<std::uint64_t>(documents_, 1)))};
 }
 
 PartitionAdvisor::PartitionAdvisor(AdvisorTurn turn, std::shared_ptr<partitioning::Database> database,
@@ -107,6 +134,12 @@ void PartitionAdvisor::take(const storage::DocumentView& document, Expected<void
 Expected<partitioning::ScanState> PartitionAdvisor::run_slice(partitioning::ScanBudget budget) {
   if (database_->deleted()) return fail(ErrorCode::not_found, "Database does not exist.");
   Expected<void> failure;
+  if (is_sampled()) {
+    const auto take_one = [&](const storage::DocumentView& document) { take(document, failure); };
+    OCTAVO_TRY(const auto state, sample_->run(budget, take_one));
+    OCTAVO_TRY_VOID(failure);
+    return state;
+  }
   const auto visit = [&](const storage::DocumentView& document, const storage::Snapshot&) {
     if (document.deleted || storage::is_design_id(document.id)) return partitioning::Visit::next;
     take(document, failure);
@@ -117,6 +150,29 @@ Expected<partitioning::ScanState> PartitionAdvisor::run_slice(partitioning::Scan
   return state;
 }
 
+// Bytes of the sample become those of all documents; the error of a value follows from the number of its documents.
+void PartitionAdvisor::extrapolate(KeyAdvice& advice) const {
+  const double share = share_read();
+  const auto all = [share](std::uint64_t part) {
+    return static_cast<std::uint64_t>(std::llround(static_cast<double>(part) / share));
+  };
+  const auto grow = [share](Forecast& forecast) {
+    if (forecast.bytes_per_day) *forecast.bytes_per_day /= share;
+    forecast.final_bytes /= share;
+  };
+  advice.values_are_of_sample = true;
+  advice.values_low = advice.values;
+  advice.missing = all(advice.missing);
+  grow(advice.typical);
+  for (auto& [value, forecast] : advice.largest) {
+    const double part = static_cast<double>(value.documents) / static_cast<double>(documents_);
+    value.bytes = all(value.bytes);
+    value.error_max = static_cast<std::uint64_t>(normal_95 * static_cast<double>(value.bytes) *
+                                                 std::sqrt((1 - part) / static_cast<double>(value.documents)));
+    grow(forecast);
+  }
+}
+
 std::vector<KeyAdvice> PartitionAdvisor::advice(const RecordedRequests& recorded) const {
   const auto& settings = database_->engine().settings();
   AdviceLimits limits;
@@ -124,15 +180,17 @@ std::vector<KeyAdvice> PartitionAdvisor::advice(const RecordedRequests& recorded
   limits.physical_bytes_max = static_cast<double>(settings.physical_partition_bytes_max);
   limits.horizon_days = request_.horizon_days;
   limits.throughput = request_.throughput;
+  limits.share_read = share_read();
   std::vector<KeyAdvice> all;
   for (const auto& [counter, first_values] : counted_) {
     const KeyCounter* first = first_values ? counters_[*first_values].get() : nullptr;
     all.push_back(judge(*counters_[counter], first, frame_, limits));
     KeyAdvice& advice = all.back();
+    if (is_sampled()) extrapolate(advice);
     advice.collisions_possible = collisions_possible(advice.candidate, present_);
     if (recorded.count > 0) advice.queries = judge_queries(advice.candidate, recorded, present_.candidate);
   }
-  if (request_.candidates_are_proposed) remove_unfit(all, documents_);
+  if (request_.candidates_are_proposed) remove_unfit(all, documents());
   rank(all, is_enough(recorded));
   return all;
 }

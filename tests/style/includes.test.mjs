@@ -54,7 +54,8 @@ const allowed = {
     'query/design query/follow query/json query/search/analysis query/search/documents query/search/lucene ' +
     'query/search/run query/search/syntax query/selector',
   'query/plan': 'query/collation query/index query/index/catalog query/json query/selector',
-  'query/advice': 'query/json query/plan query/selector',
+  'query/advice/sample': '',
+  'query/advice': 'query/advice/sample query/json query/plan query/selector',
   'query/advice/index':
     'query/advice query/index query/index/catalog query/json query/plan query/view',
   'query/walk': 'query/design query/index query/index/catalog query/index/local query/json query/plan query/selector',

@@ -117,7 +117,10 @@ Expected<AdviceRequest> read_advice_request(const json::object& body) {
     } else if (name == "horizon_days") {
       OCTAVO_TRY(request.horizon_days, read_number(value, name, horizon_days_max));
     } else if (name == "mode") {
-      if (value != "exact") return fail(ErrorCode::bad_request, "`mode` must be \"exact\": all documents are read.");
+      if (value != "exact" && value != "sample") {
+        return fail(ErrorCode::bad_request, "`mode` must be \"exact\", so that all documents are read, or \"sample\".");
+      }
+      request.sampled = value == "sample";
     } else {
       return fail(ErrorCode::bad_request, fmt::format("Unknown member of the request: {}", std::string_view(name)));
     }

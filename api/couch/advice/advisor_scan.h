@@ -45,7 +45,7 @@ Task<Expected<void>> scan_documents(WorkerSlices& slices, partitioning::Database
   while (state == partitioning::ScanState::more) {
     const auto slice = [&] { return advisor.run_slice(AdvisorPace::slice()); };
     OCTAVO_CO_TRY(state, co_await slices.run(slice));
-    if (state == partitioning::ScanState::more) co_await pace.wait(advisor.documents());
+    if (state == partitioning::ScanState::more) co_await pace.wait(advisor.documents_read());
   }
   co_return Expected<void>{};
 }

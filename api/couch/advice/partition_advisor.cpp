@@ -161,6 +161,12 @@ json::object recorded_json(const advice::RecordedRequests& recorded) {
           {"enough", advice::PartitionAdvisor::is_enough(recorded)}};
 }
 
+json::object values_json(const advice::KeyAdvice& key) {
+  // Distinct values do not follow from a sample of the documents.
+  if (key.values_are_of_sample) return {{"estimate", nullptr}, {"low", key.values_low}, {"high", nullptr}};
+  return {{"estimate", key.values}, {"low", key.values_low}, {"high", key.values_high}};
+}
+
 json::object key_json(const advice::KeyAdvice& key) {
   json::array reasons;
   for (const std::string& reason : key.reasons) reasons.push_back(json::value(reason));
@@ -168,7 +174,7 @@ json::object key_json(const advice::KeyAdvice& key) {
           {"kind", kind_name(key.candidate.kind)},
           {"rank", key.rank},
           {"verdict", verdict_name(key.verdict)},
-          {"values", json::object{{"estimate", key.values}, {"low", key.values_low}, {"high", key.values_high}}},
+          {"values", values_json(key)},
           {"storage", storage_json(key)},
           {"throughput", throughput_json(key)},
           {"queries", key.queries ? json::value(queries_json(*key.queries)) : json::value()},
@@ -185,7 +191,7 @@ json::object shown(const advice::PartitionAdvisor& advisor, const advice::Presen
   const auto& request = advisor.request();
   json::object reply{{"documents", advisor.documents()},
                      {"bytes", advisor.bytes()},
-                     {"exact", true},
+                     {"exact", !advisor.sample()},
                      {"recorded", recorded_json(recorded)},
                      {"point_requests", requested_json(advisor.requested())},
                      {"current", present.candidate ? candidate_json(*present.candidate) : json::value()},
@@ -194,6 +200,10 @@ json::object shown(const advice::PartitionAdvisor& advisor, const advice::Presen
                      {"horizon_days", request.horizon_days},
                      {"days_observed", rounded_days(advisor.time_frame().span_s() / advice::seconds_per_day)},
                      {"without_time", advisor.documents_without_time()}};
+  if (const auto sample = advisor.sample()) {
+    reply["sample"] =
+        json::object{{"documents", sample->documents}, {"share_error", rounded_share(sample->share_error)}};
+  }
   reply["candidates"] = std::move(candidates);
   if (advisor.documents() > 0 && !advisor.time_frame().shows_growth()) {
     reply["warning"] =
@@ -240,7 +250,8 @@ Task<Expected<Reply>> advise_on_partition_key(Call& call) {
     };
     OCTAVO_CO_TRY(request.candidates, co_await slices.run(propose));
   }
-  OCTAVO_CO_TRY(const auto advisor, advice::PartitionAdvisor::start(call.database, std::move(request), present));
+  const auto begin = [&] { return advice::PartitionAdvisor::start(call.database, std::move(request), present); };
+  OCTAVO_CO_TRY(const auto advisor, co_await slices.run(begin));
   OCTAVO_CO_TRY_VOID(co_await scan_documents(slices, *call.database, *advisor));
   // Judging takes milliseconds for each candidate with many values.
   const auto show = [&] { return json_reply(shown(*advisor, present, recorded)); };

@@ -66,6 +66,7 @@ class IndexAdvisor {
   Expected<partitioning::ScanState> run_slice(partitioning::ScanBudget budget);
 
   std::uint64_t documents() const { return values_.documents(); }
+  std::uint64_t documents_read() const { return documents(); }
   const RecordedRequests& recorded() const { return input_.recorded; }
   /// Precondition: the scan is done. Plans each shape with each proposal that could serve it, for each that is chosen:
   /// some tens of microseconds each.

@@ -169,6 +169,22 @@ describe('partition keys for connected cars', () => {
     [...minutes.values()].forEach((each, index) => near(shares[index], each / total, 0.02, `share ${index}`));
   });
 
+  test('a sample leads to the same verdicts for keys with few values, with shares within its error', async () => {
+    const sampled = expectStatus(await server.post(`/${db}/_partition_advisor`, { ...question, mode: 'sample' }, { timeoutMs: 120_000 }), 200);
+    assert.deepEqual([sampled.exact, sampled.documents, sampled.sample.documents], [false, 256_230, 20_000]);
+    for (const key of ['/model', '/month']) {
+      const [exact, other] = [adviceOn(key), sampled.candidates.find((each) => each.key === key)];
+      assert.equal(other.verdict, exact.verdict, key);
+      exact.storage.physical_shares.forEach((share, i) =>
+        assert.ok(Math.abs(share - other.storage.physical_shares[i]) < 2.5 * sampled.sample.share_error, `${key}: ${share}`));
+      const [first, same] = [exact.storage.largest[0], other.storage.largest.find(({ value }) => value === exact.storage.largest[0].value)];
+      assert.ok(Math.abs(first.bytes - same.bytes) < 2.5 * same.error_max, `${key}: ${first.bytes}, ${same.bytes} ± ${same.error_max}`);
+    }
+    // A car and month has too few documents in the sample.
+    const both = sampled.candidates.find(({ kind }) => kind === 'hierarchical');
+    assert.match(both.reasons.join('\n'), /all documents must be read/);
+  });
+
   test('one advisor runs at a time', async () => {
     const replies = await Promise.all([1, 2].map(() => server.post(`/${db}/_partition_advisor`, question, { timeoutMs: 120_000 })));
     const [first, second] = replies.sort((a, b) => a.status - b.status);
@@ -303,7 +319,7 @@ describe('the partition advisor', () => {
       [{ candidates: ['/a'], time: 7 }, /`time` must be a path/],
       [{ candidates: ['/a'], throughput: 0 }, /`throughput` must be a whole number from 1/],
       [{ candidates: ['/a'], horizon_days: 1.5 }, /`horizon_days` must be a whole number from 1/],
-      [{ candidates: ['/a'], mode: 'sample' }, /`mode` must be "exact"/],
+      [{ candidates: ['/a'], mode: 'quick' }, /`mode` must be "exact", .* or "sample"/],
       [{ candidates: ['/a'], sample: 7 }, /Unknown member of the request: sample/],
     ];
     for (const [body, reason] of wrong) {

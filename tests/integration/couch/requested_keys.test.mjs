@@ -1,4 +1,4 @@
-// Advice on partition keys: which values requests by key are for.
+// Advice on partition keys: which values requests by key are for, and a sample of the documents.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { cosmosRequest } from '../cosmos_request.mjs';
@@ -79,5 +79,63 @@ describe('requests by key', () => {
     await repeat(1_000, () => silent.get(`/${db}/a`));
     const advice = await ask(db, { candidates: ['/k'] }, silent);
     assert.deepEqual(advice.point_requests, { recorded: 0, reads: 0, writes: 0, one_in: SAMPLED_ONE_IN, since: null });
+  });
+});
+
+describe('advice from a sample', () => {
+  let server;
+  before(async () => {
+    server = await Server.start({ args: ['--storage-durability', 'ephemeral'] });
+  });
+  after(() => server?.stop());
+
+  const sample = async (db, more) =>
+    expectStatus(await server.post(`/${db}/_partition_advisor`, { mode: 'sample', ...more }, { timeoutMs: 60_000 }), 200);
+
+  test('each document has the same chance, also one after many that were replaced', async () => {
+    const db = await server.database('q=1');
+    // Each document `after` follows nine that are written again later, so that there are gaps before it in the feed: who takes
+    // the next document in place of a gap takes it ten times as often as others.
+    const docs = [];
+    const replaced = [];
+    const add = (kind) => docs.push({ _id: `d${100_000 + docs.length}`, kind, n: 100_000 + docs.length });  // of one size
+    for (let n = 0; n < 2_000; ++n) {
+      for (let i = 0; i < 9; ++i) add('twice');
+      add('after');
+    }
+    for (let n = 0; n < 24_000; ++n) add('plain');
+    const write = async (all) => {
+      for (let from = 0; from < all.length; from += 2_000) {
+        const batch = all.slice(from, from + 2_000);
+        const revs = await server.fill(db, batch);
+        batch.forEach((doc, i) => doc.kind === 'twice' && !doc._rev && replaced.push({ ...doc, _rev: revs[i] }));
+      }
+    };
+    await write(docs);
+    await write(replaced);
+    const documents = docs.length;
+    const advice = await sample(db, { candidates: ['/kind', '/n'], throughput: 20_000 });
+    assert.equal(advice.exact, false);
+    assert.equal(advice.documents, documents);
+    assert.deepEqual(advice.sample, { documents: 20_000, share_error: 0.0069 });
+    const [kind, number] = ['/kind', '/n'].map((key) => advice.candidates.find((each) => each.key === key));
+    assert.deepEqual(kind.values, { estimate: null, low: 3, high: null });
+    const total = advice.bytes;
+    for (const [value, share] of [['plain', 24 / 44], ['twice', 18 / 44], ['after', 2 / 44]]) {
+      const { bytes, error_max: error } = kind.storage.largest.find((each) => each.value === value);
+      assert.ok(Math.abs(bytes / total - share) < 2.5 * advice.sample.share_error, `${value}: ${bytes / total}, expected ${share}`);
+      assert.ok(error > 0 && error < bytes / 5, `${value}: ${bytes} ± ${error}`);
+    }
+    // Of a value for each document, a sample says nothing but that there are many.
+    assert.equal(number.values.low, 20_000);
+    assert.deepEqual(number.storage.largest, []);
+    assert.match(number.reasons.join('\n'), /too few documents in the sample/);
+  });
+
+  test('of few documents all are read', async () => {
+    const db = await server.database();
+    await server.fill(db, [{ _id: 'a', k: 1 }]);
+    const advice = await sample(db, { candidates: ['/k'] });
+    assert.deepEqual([advice.exact, advice.documents, advice.sample], [true, 1, undefined]);
   });
 });
