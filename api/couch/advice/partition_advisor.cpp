@@ -10,6 +10,7 @@
 
 #include <boost/json.hpp>
 
+#include "api/couch/advice/advice_page.h"
 #include "api/couch/advice/advice_request.h"
 #include "api/couch/advice/advisor_scan.h"
 #include "api/couch/advice/routes.h"
@@ -235,10 +236,7 @@ void complete(advice::AdviceRequest& request, const partitioning::Database& data
 }
 
 /// Errors: bad_request, conflict (`advisor_running`).
-Task<Expected<Reply>> advise_on_partition_key(Call& call) {
-  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
-  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
-  OCTAVO_CO_TRY(auto request, read_advice_request(body));
+Task<Expected<Reply>> advise(Call& call, advice::AdviceRequest request) {
   complete(request, *call.database);
   OCTAVO_CO_TRY(const auto present, present_key_of(*call.database));
   OCTAVO_CO_TRY(const auto* const services, query::required(call.database_services()));
@@ -254,14 +252,37 @@ Task<Expected<Reply>> advise_on_partition_key(Call& call) {
   OCTAVO_CO_TRY(const auto advisor, co_await slices.run(begin));
   OCTAVO_CO_TRY_VOID(co_await scan_documents(slices, *call.database, *advisor));
   // Judging takes milliseconds for each candidate with many values.
-  const auto show = [&] { return json_reply(shown(*advisor, present, recorded)); };
+  const auto show = [&] {
+    const auto reply = shown(*advisor, present, recorded);
+    return accepts_by_name(call.request, "text/html") ? advice_page(call.database->name(), reply) : json_reply(reply);
+  };
   co_return co_await call.services.engine.workers().run_long(show);
+}
+
+Task<Expected<Reply>> post_question(Call& call) {
+  OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
+  OCTAVO_CO_TRY(auto request, read_advice_request(body));
+  co_return co_await advise(call, std::move(request));
+}
+
+/// For browsers: the members of the body are parameters, whose values are JSON, or texts that are no JSON.
+Task<Expected<Reply>> get_question(Call& call) {
+  json::object body;
+  for (const auto& [name, value] : call.request.query) {
+    boost::system::error_code error;
+    auto parsed = json::parse(value, error);
+    body[name] = error ? json::value(value) : std::move(parsed);
+  }
+  OCTAVO_CO_TRY(auto request, read_advice_request(body));
+  co_return co_await advise(call, std::move(request));
 }
 
 }  // namespace
 
 void add_partition_advisor_routes(RouteList& routes) {
-  routes.push_back({Method::post, "/{db}/_partition_advisor", Access::database_admin, advise_on_partition_key});
+  routes.push_back({Method::post, "/{db}/_partition_advisor", Access::database_admin, post_question});
+  routes.push_back({Method::get, "/{db}/_partition_advisor", Access::database_admin, get_question});
 }
 
 }  // namespace octavo::api::couch

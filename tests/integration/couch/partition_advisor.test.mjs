@@ -185,6 +185,14 @@ describe('partition keys for connected cars', () => {
     assert.match(both.reasons.join('\n'), /all documents must be read/);
   });
 
+  test('as a page it shows the conclusions and charts of the slides', async () => {
+    const page = expectStatus(await server.post(`/${db}/_partition_advisor`, question, { timeoutMs: 120_000, headers: { Accept: 'text/html' } }), 200);
+    assert.match(page, /<strong>\[&quot;\/id&quot;,&quot;\/month&quot;\] is recommended\.<\/strong>/);
+    assert.match(page, /<h2><code>\/model<\/code> <span class="rejected">rejected/);
+    assert.match(page, /model-a: [\d.]+ MB/);
+    assert.equal(page.match(/<section>/g).length, question.candidates.length);
+  });
+
   test('one advisor runs at a time', async () => {
     const replies = await Promise.all([1, 2].map(() => server.post(`/${db}/_partition_advisor`, question, { timeoutMs: 120_000 })));
     const [first, second] = replies.sort((a, b) => a.status - b.status);
@@ -329,7 +337,6 @@ describe('the partition advisor', () => {
     }
     expectError(await ask(db, '[]'), 400, 'bad_request');
     expectError(await ask('none', { candidates: ['/a'] }), 404, 'not_found');
-    expectError(await server.get(`/${db}/_partition_advisor`), 405, 'method_not_allowed');
   });
 
   test('only administrators may ask', async () => {

@@ -1,8 +1,8 @@
-// Advice on partition keys: which values requests by key are for, and a sample of the documents.
+// Advice on partition keys: requests by key, a sample of the documents, and the page with charts.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { cosmosRequest } from '../cosmos_request.mjs';
-import { expectStatus, Server } from '../harness.mjs';
+import { expectError, expectStatus, Server } from '../harness.mjs';
 
 const SAMPLED_ONE_IN = 64;
 
@@ -137,5 +137,65 @@ describe('advice from a sample', () => {
     await server.fill(db, [{ _id: 'a', k: 1 }]);
     const advice = await sample(db, { candidates: ['/k'] });
     assert.deepEqual([advice.exact, advice.documents, advice.sample], [true, 1, undefined]);
+  });
+});
+
+describe('the page with charts', () => {
+  let server;
+  before(async () => {
+    server = await Server.start({ admin: true });
+  });
+  after(() => server?.stop());
+
+  const html = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
+
+  /// The names of the elements that a page has, if each that begins also ends, in order.
+  function elementsOf(page) {
+    const open = [];
+    const seen = new Set();
+    for (const [, end, name, rest] of page.matchAll(/<(\/?)([a-z0-9]+)([^>]*)>/g)) {
+      seen.add(name);
+      if (end) assert.equal(open.pop(), name, page.slice(0, 300));
+      else if (!rest.endsWith('/') && name !== 'meta') open.push(name);
+    }
+    assert.deepEqual(open, []);
+    return seen;
+  }
+
+  test('shows what JSON says, escapes all text, and may not load or run anything', async () => {
+    const db = await server.database();
+    const evil = '<script>alert(1)</script>"\'&';
+    await server.fill(db, Array.from({ length: 30 }, (_, n) => ({ _id: `d${n}`, user: n % 3 ? 'ann' : evil, [evil]: n % 3, at: `2026-01-${n + 1}` })));
+    for (let n = 0; n < 3; ++n) expectStatus(await server.post(`/${db}/_find`, { selector: { [evil]: 1 } }), 200);
+    const question = { candidates: ['/user', ['/user', '/at'], `/"${evil.replaceAll('"', '\\"')}"`], throughput: 30_000 };
+    const reply = await server.post(`/${db}/_partition_advisor`, question, html);
+    const page = expectStatus(reply, 200);
+    assert.match(reply.headers['content-type'], /^text\/html/);
+    assert.match(reply.headers['content-security-policy'], /default-src 'none'/);
+    assert.equal(reply.headers['x-content-type-options'], 'nosniff');
+    const elements = elementsOf(page);
+    for (const name of ['svg', 'rect', 'table', 'title']) assert.ok(elements.has(name), name);
+    assert.ok(!elements.has('script') && !elements.has('b'), [...elements].join());
+    assert.ok(page.includes('&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;'), page);
+    assert.ok(!/(?:src|href)=|url\(|@import/.test(page), page);
+    assert.match(page, /is recommended\.|No candidate is good\./);
+    const advice = expectStatus(await server.post(`/${db}/_partition_advisor`, question), 200);
+    for (const reason of advice.candidates.flatMap(({ reasons }) => reasons)) {
+      const escaped = reason.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;').replaceAll("'", '&#39;');
+      assert.ok(page.includes(escaped), reason);
+    }
+  });
+
+  test('is what a browser gets, with the members of the request as parameters', async () => {
+    const db = await server.database();
+    await server.fill(db, Array.from({ length: 30 }, (_, n) => ({ _id: `d${n}`, k: n % 15, at: 1e9 + n * 86400 })));
+    const path = `/${db}/_partition_advisor?candidates=${encodeURIComponent('["/k"]')}&time=/at&throughput=20000`;
+    const page = expectStatus(await server.get(path, html), 200);
+    assert.ok(page.startsWith('<!DOCTYPE html>'), page);
+    const advice = expectStatus(await server.get(path), 200);
+    assert.deepEqual([advice.throughput, advice.days_observed, advice.candidates.map(({ key }) => key)], [20_000, 29, ['/k']]);
+    expectStatus(await server.get(`/${db}/_partition_advisor`, html), 200);  // proposed candidates
+    expectError(await server.get(`/${db}/_partition_advisor?more=1`), 400, 'bad_request');
+    expectError(await server.get(path, { auth: false }), 401, 'unauthorized');
   });
 });
