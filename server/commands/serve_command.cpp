@@ -270,8 +270,9 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   query::ActiveTasks active_tasks;
   analytics::Analytics analytics(settings, &active_tasks);
   auto opened = partitioning::Engine::open(
-      settings, query::DatabaseServices::factory(&active_tasks, api::read_definition, unix_now_s, api::read_form,
-                                                 analytics.attachments(api::analytical_ttl_of), api::scripts::carry_scripts));
+      settings,
+      query::DatabaseServices::factory(&active_tasks, api::read_definition, unix_now_s, api::read_form,
+                                       analytics.attachments(api::analytical_ttl_of), api::scripts::carry_scripts));
   if (!opened) return refuse(opened.error());
   partitioning::Engine& engine = **opened;
   if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());
