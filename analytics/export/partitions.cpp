@@ -96,8 +96,8 @@ std::string Partitioning::numbered_keys() const {
   for (std::size_t number = 0; number < columns_.size(); ++number) keys.push_back(key_name(number));
   const std::string list = fmt::format("{}", fmt::join(keys, ", "));
   return fmt::format(
-      "select row_number() over ({}{}) as number, count(*) as count, bit_xor(hash(_id, _rev)) as print{}{} from (select _id, "
-      "_rev{} from documents) {}{} having count(*) > 0",
+      "select row_number() over ({}{}) as number, count(*) as count, bit_xor(hash(_id, _rev, _deleted)) as print{}{} from "
+      "(select _id, _rev, _deleted{} from documents) {}{} having count(*) > 0",
       keys.empty() ? "" : "order by ", list, keys.empty() ? "" : ", ", list, texts_as_columns(),
       keys.empty() ? "" : "group by ", list);
 }

@@ -163,6 +163,19 @@ describe('exports into folders', needsLibrary, () => {
     await assertExported(server, db, target, ['n']);
   });
 
+  test('a row that stays although its document was deleted is written again', async (t) => {
+    const { server, folder } = await startWithFolder(t);
+    const db = await server.database();
+    await saveAll(server, db, Array.from({ length: 4 }, (_, n) => ({ _id: `o${n}`, city: `c${n % 2}` })));
+    await define(server, db, { ttl: -1 });
+    const request = { folder: 'orders', partition_by: ['city'] };
+    await exported(server, db, request);
+    await change(server, db, 'o1', { _deleted: true });
+    const reply = await exported(server, db, request);
+    assert.deepEqual([reply.rows, reply.written], [4, 1]);
+    assert.deepEqual((await rowsOf(path.join(folder, 'orders'))).map((row) => row._deleted), [false, true, false, false]);
+  });
+
   test('a file that is missing or has another length is written again', async (t) => {
     const { server, folder } = await startWithFolder(t);
     const db = await server.database();
