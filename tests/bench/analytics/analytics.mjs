@@ -1,8 +1,9 @@
 // The analytical store: how fast documents become rows, how far it lags, how long queries take, and what a heavy query in a
-// loop does to the latency of GET and PUT beside it.
+// loop does to the latency of GET and PUT beside it; in comparison, what a program does that only computes, at the priority of
+// the analytical process, and uses neither memory nor the disk.
 //   node tests/bench/analytics/analytics.mjs [documents] [seconds of each round]
 // OCTAVO_BINARY: the server, default build/octavo. DuckDB's library is fetched by scripts/install-analytics.sh.
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -94,12 +95,13 @@ try {
   console.log(`${changed} changed rows: merged in ${(performance.now() - begun).toFixed(0)} ms`);
 
   // An open loop, so that a slow answer does not lower the load: 200 GET and 50 PUT each second.
-  const round = async (heavy) => {
+  const round = async (kind) => {
     const times = { GET: [], PUT: [] };
     const until = performance.now() + roundSeconds * 1000;
     let queries = 0;
+    const spinning = kind === 'spin' && spawn('chrt', ['--idle', '0', process.execPath, '-e', 'for (;;);']);
     const looping = (async () => {
-      while (heavy && performance.now() < until) {
+      while (kind === 'heavy' && performance.now() < until) {
         await sql('select count(distinct a.city || b.price) n from documents a join documents b using (customer) where a.quantity < 5');
         ++queries;
       }
@@ -117,20 +119,22 @@ try {
     }
     await Promise.all(waiting);
     await looping;
+    if (spinning) spinning.kill('SIGKILL');
     return { times, queries };
   };
-  await round(false);
-  const sums = { none: { GET: [], PUT: [] }, heavy: { GET: [], PUT: [] } };
+  await round('none');
+  const kinds = ['none', 'heavy', 'spin'];
+  const sums = Object.fromEntries(kinds.map((kind) => [kind, { GET: [], PUT: [] }]));
   let queries = 0;
   for (let n = 0; n < 4; ++n) {
-    for (const kind of n % 2 ? ['heavy', 'none'] : ['none', 'heavy']) {
-      const done = await round(kind === 'heavy');
+    for (const kind of n % 2 ? kinds.toReversed() : kinds) {
+      const done = await round(kind);
       queries += done.queries;
       for (const name of ['GET', 'PUT']) sums[kind][name].push(...done.times[name]);
     }
   }
   for (const name of ['GET', 'PUT']) {
-    console.log(`${name} alone: ${shown(sums.none[name])}; beside a heavy query: ${shown(sums.heavy[name])}`);
+    console.log(`${name} alone: ${shown(sums.none[name])}; beside a heavy query: ${shown(sums.heavy[name])}; beside a loop: ${shown(sums.spin[name])}`);
   }
   console.log(`heavy queries meanwhile: ${queries} in ${4 * roundSeconds} s`);
 } finally {
