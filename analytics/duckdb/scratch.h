@@ -18,7 +18,7 @@ class Scratch {
 
   const std::filesystem::path& path() const { return path_; }
   void remove() const;
-  /// Of the file, or of all files in the folder; 0: there is none.
+  /// The size of the file, or of all files in the folder; 0 while nothing is written.
   std::uint64_t bytes() const;
 
  private:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -112,11 +114,28 @@ class Run {
   }
 
   Expected<boost::json::object> publish(const std::vector<Partition>& partitions) {
+    const std::size_t removed = count_removed(partitions);
+    if (!former_ || former_->layout != next_.layout || written_ > 0 || removed > 0) {
+      OCTAVO_TRY_VOID(replace_folder(partitions));
+    }
     std::uint64_t rows = 0;
+    for (const Partition& partition : partitions) rows += partition.rows;
+    return boost::json::object{{"checkpoint", checkpoint_}, {"rows", rows},       {"partitions", partitions.size()},
+                               {"written", written_},       {"removed", removed}, {"bytes", bytes_}};
+  }
+
+  std::size_t count_removed(const std::vector<Partition>& partitions) const {
+    if (!former_) return 0;
+    std::set<std::string_view> present;
+    for (const Partition& partition : partitions) present.insert(partition.folder);
+    return static_cast<std::size_t>(
+        std::ranges::count_if(former_->partitions, [&](const auto& entry) { return !present.contains(entry.first); }));
+  }
+
+  Expected<void> replace_folder(const std::vector<Partition>& partitions) {
     std::size_t changed = 0;
     for (std::size_t position = 0; position < partitions.size(); ++position) {
       const Partition& partition = partitions[position];
-      rows += partition.rows;
       const fs::path target = folder_.successor() / partition.folder;
       std::error_code failed;
       fs::create_directories(target, failed);
@@ -127,17 +146,8 @@ class Run {
         OCTAVO_TRY_VOID(take(partition, group_of(changed++), target));
       }
     }
-    std::size_t removed = 0;
-    if (former_) {
-      for (const auto& [name, entry] : former_->partitions) removed += next_.partitions.contains(name) ? 0 : 1;
-    }
-    const bool is_same = former_ && written_ == 0 && removed == 0 && former_->layout == next_.layout;
-    if (!is_same) {
-      OCTAVO_TRY_VOID(next_.write(folder_.successor()));
-      OCTAVO_TRY_VOID(folder_.publish());
-    }
-    return boost::json::object{{"checkpoint", checkpoint_}, {"rows", rows},       {"partitions", partitions.size()},
-                               {"written", written_},       {"removed", removed}, {"bytes", bytes_}};
+    OCTAVO_TRY_VOID(next_.write(folder_.successor()));
+    return folder_.publish();
   }
 
   Expected<void> keep(const Partition& partition, const Manifest::Entry& entry, const fs::path& target) {

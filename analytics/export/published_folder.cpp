@@ -77,7 +77,7 @@ Expected<void> PublishedFolder::exchange() const {
 
 Expected<void> PublishedFolder::publish() {
   const Descriptor folder(::open(successor_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Of thousands of files each alone would wait for the disk.
+  // One call for all files: to sync each of them would wait for the disk thousands of times.
   if (!folder || ::syncfs(folder.get()) != 0) return disk_failure("Cannot sync", successor_, last_error());
   OCTAVO_TRY_VOID(exchange());
   std::error_code failed;

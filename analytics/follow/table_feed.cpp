@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analytics/channel/batch.h"
+#include "base/unix_time.h"
 #include "analytics/follow/groups.h"
 #include "query/json/document_text.h"
 #include "query/json/parsed_document.h"
@@ -24,10 +25,6 @@ constexpr std::chrono::milliseconds answer_patience{10'000};
 constexpr std::size_t expired_rows_max = 10'000;
 // A batch takes seconds; on a machine that is always busy, minutes.
 constexpr std::chrono::minutes answer_max{20};
-
-std::int64_t seconds_since_1970() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 std::string revision_text(const storage::Revision& revision) {
   std::string quoted;
@@ -132,7 +129,7 @@ Expected<std::size_t> TableFeed::apply(const query::FeedChanges& changes) {
   };
   if (checkpoint() != changes.from) return went_elsewhere();
   BatchWriter batch(changes.from, changes.reached, changes.complete);
-  const std::int64_t now_s = seconds_since_1970();
+  const std::int64_t now_s = unix_now_s();
   for (const query::FeedDocument& document : changes.documents) {
     if (storage::is_design_id(document.id)) continue;
     const std::string revision = document.present ? revision_text(document.revision) : std::string();
@@ -187,7 +184,7 @@ Expected<bool> TableFeed::remove_expired() {
   const std::int64_t ttl = ttl_s();
   if (ttl == Definition::forever) return false;
   OCTAVO_TRY_VOID(open_with_lock());
-  const json::object request{{"written_before_s", ttl > 0 ? seconds_since_1970() - ttl + 1 : 0},
+  const json::object request{{"written_before_s", ttl > 0 ? unix_now_s() - ttl + 1 : 0},
                              {"deleted", ttl == 0},
                              {"count", expired_rows_max}};
   OCTAVO_TRY(const std::string reply, ask(FrameKind::expire, json::serialize(request)));

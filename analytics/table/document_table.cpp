@@ -82,8 +82,10 @@ Expected<void> DocumentTable::create(std::uint64_t rereads) {
   return transaction.commit();
 }
 
-// Fills the table `gone`, which the caller drops.
-Expected<void> DocumentTable::collect_gone(const std::vector<std::string_view>& ids) {
+// `change` finds the ids in the table `gone`.
+Expected<void> DocumentTable::change_rows(const std::vector<std::string_view>& ids,
+                                          FunctionRef<Expected<void>()> change) {
+  if (ids.empty()) return {};
   OCTAVO_TRY_VOID(connection_.run("create temp table gone (id varchar)"));
   TableAppender appender(connection_, nullptr, "gone");
   auto columns = ColumnBuffer::of({ValueKind::text});
@@ -95,22 +97,22 @@ Expected<void> DocumentTable::collect_gone(const std::vector<std::string_view>& 
   }
   appender.append(columns);
   OCTAVO_TRY_VOID(appender.finish());
-  return {};
+  OCTAVO_TRY_VOID(change());
+  return connection_.run("drop table gone");
 }
 
 Expected<void> DocumentTable::remove_rows(const std::vector<std::string_view>& ids) {
-  if (ids.empty()) return {};
-  OCTAVO_TRY_VOID(collect_gone(ids));
-  for (GrowingTable& table : tables_) OCTAVO_TRY_VOID(table.remove_gone(connection_));
-  return connection_.run("drop table gone");
+  return change_rows(ids, [&]() -> Expected<void> {
+    for (GrowingTable& table : tables_) OCTAVO_TRY_VOID(table.remove_gone(connection_));
+    return {};
+  });
 }
 
 // The rows of their elements stay as they are.
 Expected<void> DocumentTable::mark_rows(const std::vector<std::string_view>& ids) {
-  if (ids.empty()) return {};
-  OCTAVO_TRY_VOID(collect_gone(ids));
-  OCTAVO_TRY_VOID(connection_.run("update documents set _deleted = true from gone where documents._id = gone.id"));
-  return connection_.run("drop table gone");
+  return change_rows(ids, [&] {
+    return connection_.run("update documents set _deleted = true from gone where documents._id = gone.id");
+  });
 }
 
 Expected<void> DocumentTable::store_state(const TableState& state) {

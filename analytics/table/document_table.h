@@ -14,6 +14,7 @@
 #include "analytics/table/row_writer.h"
 #include "analytics/table/schema.h"
 #include "base/error.h"
+#include "base/function_ref.h"
 
 namespace octavo::analytics {
 
@@ -21,7 +22,7 @@ namespace octavo::analytics {
 enum class RowChange : std::uint8_t {
   remove = 0,
   replace = 1,
-  mark_deleted = 2  ///< the row stays as it is, with `_deleted` true; there is none: nothing
+  mark_deleted = 2  ///< the row stays as it is, with `_deleted` true; without a row nothing happens
 };
 
 /// A change of a document, for its row.
@@ -89,7 +90,7 @@ class DocumentTable {
 
   Expected<bool> load(std::uint64_t beyond, std::uint64_t rereads);
   Expected<void> create(std::uint64_t rereads);
-  Expected<void> collect_gone(const std::vector<std::string_view>& ids);
+  Expected<void> change_rows(const std::vector<std::string_view>& ids, FunctionRef<Expected<void>()> change);
   Expected<void> remove_rows(const std::vector<std::string_view>& ids);
   Expected<void> mark_rows(const std::vector<std::string_view>& ids);
   void find_elements(const RowSource& document, std::vector<TableRows>& batch) const;

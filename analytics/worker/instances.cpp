@@ -129,7 +129,7 @@ Expected<Instances::Lease> Instances::open_group(const std::vector<TablePlace>& 
   Lease opened = lease(folder, *entry);
   opened.as_ = as;
   for (const TablePlace& place : places) {
-    // A query that names one that cannot be opened is told that there is none.
+    // A table that cannot be opened is left out: a query that names it fails.
     if (attach(*entry, place, false)) opened.files_.push_back(place.file.string());
   }
   entry->queries.push_back(places);

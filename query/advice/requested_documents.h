@@ -35,7 +35,7 @@ class RequestedDocuments {
   const PointUse* find(std::string_view document_id) const;
 
   const PointUse& all() const { return all_; }
-  /// Unix time of the first request that is still known; 0: there is none.
+  /// Unix time of the first request that is still known; 0 without requests.
   std::uint32_t since_s() const { return since_s_; }
 
  private:

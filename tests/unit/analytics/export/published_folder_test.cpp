@@ -127,7 +127,7 @@ TEST_CASE("the list of files is read as it was written") {
   CHECK(entry.files == written.partitions.at("city=Bern").files);
 }
 
-TEST_CASE("a list of files that is damaged, newer, or leads out of the folder is none") {
+TEST_CASE("a list of files that is damaged, newer, or leads out of the folder is not used") {
   const tests::TemporaryFolder root;
   CHECK(!Manifest::read(root.path()));
   const auto list_with = [&](const std::string& format, const std::string& file) {
