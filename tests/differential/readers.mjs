@@ -46,8 +46,9 @@ const pages_max = 500;
 // A token of the client's own says what is left of TOP or LIMIT. After ORDER BY one with nothing left repeats forever.
 const isUsedUp = (token) => token.startsWith('{') && JSON.parse(token).limit === 0;
 
-// A client that merges repeats its token for ever if nothing is left after it, as all those rows were deleted meanwhile.
-const isRepeated = ({ resources, continuationToken }, asked) => !resources?.length && asked !== undefined && continuationToken === asked;
+// A client that merges keeps its token for a range if nothing is left after it, as all those rows were deleted meanwhile. It
+// then goes round: it reads what follows that range, and, as its token has no place for the end, the range again.
+const isRepeated = ({ resources, continuationToken }, asked) => !resources?.length && continuationToken !== undefined && asked.has(continuationToken);
 
 /// All rows of an answer. `between` is called after each page with the rows so far, and may make `connect` return another
 /// client's container.
@@ -56,11 +57,12 @@ export async function read(connect, way, text, { pageSize, partitionKey }, betwe
   const asked = { maxItemCount: pageSize, ...(partitionKey === undefined ? {} : { partitionKey }), ...way.options };
   if (way.resumes) {
     let continuationToken;
+    const askedTokens = new Set();
     for (let pages = 0; ; ++pages) {
       if (pages > pages_max) throw new Error('the pages do not end');
       const page = await connect().items.query(text, { ...asked, continuationToken }).fetchNext();
       rows.push(...(page.resources ?? []));
-      if (way.plan && isRepeated(page, continuationToken)) return rows;
+      if (way.plan && isRepeated(page, askedTokens.add(continuationToken))) return rows;
       continuationToken = page.continuationToken;
       if (!continuationToken || isUsedUp(continuationToken)) return rows;
       await between(rows);

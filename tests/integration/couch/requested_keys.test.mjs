@@ -68,8 +68,10 @@ describe('requests by key', () => {
     await server.fill(db, [{ _id: 'kept', k: 1 }]);
     for (let n = 0; n < 640; ++n) assert.equal((await server.get(`/${db}/none`)).status, 404);
     const advice = await ask(db, { candidates: ['/k'] });
-    assert.ok(advice.point_requests.recorded > 0);
-    assert.equal(advice.candidates[0].requests, null);
+    const { reads, writes } = advice.point_requests;
+    assert.ok(reads > 0);
+    // The write of the document that is there may be among those that the sample has.
+    assert.equal(advice.candidates[0].requests?.found ?? 0, writes);
   });
 
   test('are not recorded with advice.record = false', async (t) => {
