@@ -190,7 +190,8 @@ Expected<bool> FeedFollower::follow_batch() {
   OCTAVO_TRY(const partitioning::HiddenDeletions hidden, database.hidden_deletions());
   if (consumer_.purge_count() != hidden.purge_count || consumer_.knows_deletions_through() < hidden.dropped_through) {
     OCTAVO_TRY(const bool through, catch_up_with_deletions(database, consumer_, hidden, watermark));
-    if (!through) return true;
+    // A scan counts the purges at its beginning. Those after it are removed before the checkpoint passes them.
+    if (!through || consumer_.purge_count() != hidden.purge_count) return true;
   }
   const storage::Sequence checkpoint = consumer_.checkpoint();
   const auto from = begin_of_batch(checkpoint, consumer_.complete_through() >= checkpoint, watermark);
@@ -219,7 +220,13 @@ Expected<bool> FeedFollower::follow_batch() {
     task_.report(0, watermark - task_from_);
   }
   OCTAVO_TRY_VOID(database.make_durable());
-  const FeedChanges changes{documents, checkpoint, batch.reached, batch.complete, slow_.load(), batch.dropped_through};
+  const FeedChanges changes{.documents = documents,
+                            .from = checkpoint,
+                            .reached = batch.reached,
+                            .complete = batch.complete,
+                            .alone = slow_.load(),
+                            .dropped_through = batch.dropped_through,
+                            .purge_count = hidden.purge_count};
   OCTAVO_TRY(const std::size_t applied, consumer_.apply(changes));
   OCTAVO_ASSERT(applied <= documents.size());
   const storage::Sequence reached = changes.checkpoint_after(applied);

@@ -45,6 +45,7 @@ struct FeedChanges {
   bool complete = false;          ///< after these changes no entry is older than `reached`
   bool alone = false;             ///< only the calling thread may work on them: the other threads are for other indexes
   storage::Sequence dropped_through = 0;  ///< tombstones up to here may be missing: see knows_deletions_through
+  std::uint64_t purge_count = 0;          ///< the consumer's when they were read
 
   /// The checkpoint after the first `count` of the documents.
   storage::Sequence checkpoint_after(std::size_t count) const {

@@ -145,6 +145,13 @@ Expected<void> GlobalIndex::put(storage::WriteTransaction& transaction, const Ch
   return storage::long_key::put(transaction, by_document(), change.id, field_keys(change));
 }
 
+// An equal purge count: with a lower one, its checkpoint would pass purges that it has not removed; with a higher one,
+// documents that are purged would come back.
+bool GlobalIndex::can_follow_with(const FeedChanges& changes) const {
+  return checkpoint() >= changes.from && knows_deletions_through() >= changes.dropped_through &&
+         purge_count() == changes.purge_count;
+}
+
 Expected<void> GlobalIndex::apply(std::span<const Change> changes, storage::Sequence checkpoint, bool complete,
                                   storage::Sequence dropped_through) {
   const storage::Sequence from = checkpoint_.load(std::memory_order_acquire);

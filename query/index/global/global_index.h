@@ -85,6 +85,9 @@ class GlobalIndex {
     std::string key;       ///< entry key: field keys and id
     std::string value;
   };
+  /// False for an index that became ready after `changes` were read, if they may lack earlier changes or deletions that
+  /// it does not know, or have documents that were purged before it read them. With the next changes that is over.
+  bool can_follow_with(const FeedChanges& changes) const;
   /// Applies the changes of the feed up to `checkpoint`, in one transaction; later changes may be included, and will
   /// come again. Changes at or below the present checkpoint are skipped. `complete`: after these changes no entry is
   /// older than `checkpoint`. `dropped_through`: as FeedChanges.

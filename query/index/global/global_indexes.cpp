@@ -213,11 +213,7 @@ storage::Sequence GlobalIndexes::followed_through() const {
 
 Expected<std::size_t> GlobalIndexes::apply(const FeedChanges& given) {
   Indexes followed = select(true);
-  // An index that became ready after these changes were read may lack earlier ones, too, or deletions that they no
-  // longer show. It follows with the next.
-  std::erase_if(followed, [&](const auto& index) {
-    return index->checkpoint() < given.from || index->knows_deletions_through() < given.dropped_through;
-  });
+  std::erase_if(followed, [&](const auto& index) { return !index->can_follow_with(given); });
   std::vector<std::vector<GlobalIndex::Change>> changes(followed.size());
   std::size_t bytes = 0;
   std::size_t count = 0;

@@ -107,6 +107,27 @@ TEST_CASE("a global index knows the number of its entries, whatever changes come
   CHECK(fixture.rows() == model.size());
 }
 
+TEST_CASE("an index that became ready after changes were read leaves them out unless it knows the same purges") {
+  GlobalIndexFixture fixture;
+  REQUIRE(fixture.index->begin_build());
+  REQUIRE(fixture.index->end_build(5, 2, 0));
+  const auto read_at = [](storage::Sequence from, std::uint64_t purge_count, storage::Sequence dropped_through = 0) {
+    return FeedChanges{.documents = {},
+                       .from = from,
+                       .reached = 9,
+                       .complete = true,
+                       .alone = false,
+                       .dropped_through = dropped_through,
+                       .purge_count = purge_count};
+  };
+  CHECK(fixture.index->can_follow_with(read_at(5, 2)));
+  CHECK(fixture.index->can_follow_with(read_at(3, 2)));
+  CHECK_FALSE(fixture.index->can_follow_with(read_at(6, 2)));
+  CHECK_FALSE(fixture.index->can_follow_with(read_at(5, 1)));  // they may have a document that is purged
+  CHECK_FALSE(fixture.index->can_follow_with(read_at(5, 3)));  // the checkpoint would pass the third purge
+  CHECK_FALSE(fixture.index->can_follow_with(read_at(5, 2, 6)));
+}
+
 TEST_CASE("the entries of a global index of an older version, which stores no number, are counted") {
   GlobalIndexFixture fixture;
   const std::vector changes{fixture.change("a", "1"), fixture.change("b", "2"), fixture.change("c", "3")};
