@@ -3,6 +3,7 @@ import { timeout } from '../integration/harness.mjs';
 import { checkHistory } from './checker.mjs';
 import { Client, functionDocuments, indexes, Knowledge } from './clients.mjs';
 import { Compactions } from './compactions.mjs';
+import { Derived } from './derived.mjs';
 import { makeFollowers } from './followers.mjs';
 import { History } from './history.mjs';
 import { ItemClient } from './item_client.mjs';
@@ -25,6 +26,8 @@ export async function runHistory({ server, seed, number, q, partitioned, contain
   const context = { server, seed, shape, history, knowledge: new Knowledge(), serverUp: () => up.wait() };
   const administrator = new Connection(server, history);
   await prepare(administrator, shape, history);
+  const derived = new Derived({ server, shape, number });
+  await derived.begin();
 
   const followers = [...makeFollowers(context), ...makeItemFollowers(context)];
   const following = followers.map((follower) => follower.follow());
@@ -57,6 +60,7 @@ export async function runHistory({ server, seed, number, q, partitioned, contain
   await Promise.all(following);
   const finals = await readFinals(administrator, shape, history);
   await checkFeedAtRest(administrator, shape, history, finals);
+  for (const problem of await derived.check()) history.complain(problem);
   administrator.close();
   const { problems, figures } = checkHistory(history, finals);
   return { problems, figures: { clients: clientCount, ...figures, kills, splits: moves.splits, merges: moves.merges, compactions: compactions.done }, seconds: (Date.now() - begun) / 1000, database: shape.name, written, shape };
