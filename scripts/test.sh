@@ -5,6 +5,7 @@
 #   scripts/test.sh fast            unit tests, corpora, format, names, structure: under three minutes once built
 #   scripts/test.sh sanitizers      every test of the release build, and storage, partitioning, server, indexes, kills and
 #                                   histories in builds with the address and with the thread sanitizer
+#   scripts/test.sh clients         clients in other languages, which are installed in build/clients (tests/clients/run.mjs)
 #   scripts/test.sh asan|tsan       the tests of one sanitizer's build alone
 #
 # Other arguments go to ctest: scripts/test.sh fast -R storage. OCTAVO_SANITIZE_ALL=1 takes every test into the
@@ -19,9 +20,10 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 export OCTAVO_TEST_DOSE=${OCTAVO_TEST_DOSE:-short}
-builds=(release) select=()
+builds=(release) select=(--label-regex '^(fast|full)$')
 case ${1:-} in
   fast) select=(--label-regex '^fast$'); shift ;;
+  clients) select=(--label-regex '^clients$'); shift ;;
   sanitizers) builds+=(asan tsan); shift ;;
   asan | tsan) builds=("$1"); shift ;;
 esac

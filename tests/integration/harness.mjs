@@ -40,7 +40,7 @@ export class Server {
   /// `args` more arguments of `serve`; `env` more environment; `config` TOML text; `dataDir` an existing
   /// folder (default: a new one, removed by stop); `admin: true` for an administrator `credentials`; `through` a command
   /// that becomes the server, such as prlimit; `patience` times the usual time to start, answer and stop
-  /// (and times that of the build).
+  /// (and times that of the build); `onLine` is called with each line of the log.
   static async start(options = {}) {
     const server = new Server(options);
     await server.launch();
@@ -99,6 +99,7 @@ export class Server {
           rest = lines.pop();
           for (const line of lines) {
             this.lines.push(line);
+            this.options.onLine?.(line);
             if (this.lines.length > LOG_LINES_KEPT) this.lines.shift();
             const match = line.match(/READY port=(\d+) in=(\d+)\s?ms cosmos_port=(\d+)/);
             if (match) resolve({ port: Number(match[1]), readyMs: Number(match[2]), cosmosPort: Number(match[3]) });
