@@ -23,10 +23,9 @@ namespace {
 bool only_reads(const Request& request, const ResourcePath& path) {
   if (request.method == Method::get || request.method == Method::head) return true;
   if (request.method != Method::post || !path.feed) return false;
-  const bool is_query = has_flag(request, "x-ms-documentdb-isquery");
   switch (path.resource) {
     case Resource::item:
-      return is_query || has_flag(request, "x-ms-cosmos-is-query-plan-request");
+      return is_query(request) || has_flag(request, "x-ms-cosmos-is-query-plan-request");
     case Resource::database:
     case Resource::container:
     case Resource::user:
@@ -36,7 +35,7 @@ bool only_reads(const Request& request, const ResourcePath& path) {
     case Resource::trigger:
     case Resource::user_function:
     case Resource::conflict:
-      return is_query;
+      return is_query(request);
     case Resource::offer:
       return true;
     default:
@@ -51,7 +50,7 @@ Handled serve_conflicts(Call& call) {
   const bool reads = method == Method::get || method == Method::head;
   const std::string& rid = opened.definition->shape->container_rid();
   if (call.path.feed && reads) co_return feed_reply(rid, "Conflicts", {}, std::nullopt);
-  if (call.path.feed && method == Method::post && call.flag("x-ms-documentdb-isquery")) {
+  if (call.path.feed && method == Method::post && is_query(call.request)) {
     co_return co_await query_resources(call, rid, "Conflicts", {});
   }
   if (!call.path.feed && (reads || method == Method::del)) {

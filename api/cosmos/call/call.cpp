@@ -20,6 +20,12 @@ bool has_flag(const Request& request, std::string_view header) {
          (text->substr(1) == "rue" || text->substr(1) == "RUE");
 }
 
+bool is_query(const Request& request) {
+  if (has_flag(request, "x-ms-documentdb-isquery") || has_flag(request, "x-ms-documentdb-query")) return true;
+  const auto type = request.header("Content-Type");
+  return type && type->starts_with("application/query+json");
+}
+
 Expected<void> Call::admit(const std::shared_ptr<partitioning::Database>& database, std::size_t partition_id,
                            std::string_view partition_key) {
   OCTAVO_TRY_VOID(database->meter().admit(partition_id));

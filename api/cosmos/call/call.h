@@ -51,6 +51,10 @@ struct Accounting {
 /// Whether the header is present and is `true`, `True` or `TRUE`.
 bool has_flag(const Request& request, std::string_view header);
 
+/// Whether a POST is a query. Most clients say so by `x-ms-documentdb-isquery`, the one for Go by
+/// `x-ms-documentdb-query`, and all by the content type.
+bool is_query(const Request& request);
+
 /// One request to the Cosmos DB API.
 struct Call {
   Request& request;

@@ -208,7 +208,7 @@ Handled serve_scripts(Call& call) {
   if (call.path.feed) {
     if (reads) co_return co_await list_scripts(call, opened, words);
     if (method != Method::post) co_return method_not_allowed();
-    if (call.flag("x-ms-documentdb-isquery")) co_return co_await query_scripts(call, opened, words);
+    if (is_query(call.request)) co_return co_await query_scripts(call, opened, words);
     co_return co_await write_script(call, opened, words);
   }
   if (method == Method::put) co_return co_await write_script(call, opened, words);

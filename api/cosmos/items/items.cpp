@@ -265,7 +265,7 @@ Handled serve_items(Call& call) {
   if (call.path.feed) {
     if (method == Method::get || method == Method::head) co_return co_await serve_item_list(call);
     if (method != Method::post) co_return method_not_allowed();
-    if (call.flag("x-ms-documentdb-isquery") || call.flag("x-ms-cosmos-is-query-plan-request")) {
+    if (is_query(call.request) || call.flag("x-ms-cosmos-is-query-plan-request")) {
       co_return co_await serve_query(call);
     }
     if (call.flag("x-ms-cosmos-is-batch-request")) co_return co_await serve_batch(call);

@@ -4,6 +4,6 @@
 
 namespace octavo::api::cosmos {
 
-Handled serve_query(Call& call);  ///< POST …/docs with x-ms-documentdb-isquery, and query plans
+Handled serve_query(Call& call);  ///< POST …/docs that is_query, and query plans
 
 }  // namespace octavo::api::cosmos

@@ -141,7 +141,7 @@ Handled delete_container(Call& call) {
 Handled serve_containers(Call& call) {
   const Method method = call.request.method;
   if (call.path.feed) {
-    if (method == Method::post && call.flag("x-ms-documentdb-isquery")) co_return co_await query_containers(call);
+    if (method == Method::post && is_query(call.request)) co_return co_await query_containers(call);
     if (method == Method::post) co_return co_await create_container(call);
     if (method == Method::get || method == Method::head) co_return co_await list_containers(call);
     co_return method_not_allowed();

@@ -47,7 +47,7 @@ Handled query_databases(Call& call) {
 Handled serve_databases(Call& call) {
   const Method method = call.request.method;
   if (call.path.feed) {
-    if (method == Method::post && call.flag("x-ms-documentdb-isquery")) co_return co_await query_databases(call);
+    if (method == Method::post && is_query(call.request)) co_return co_await query_databases(call);
     if (method == Method::post) co_return co_await create_database(call);
     if (method == Method::get || method == Method::head) co_return co_await list_databases(call);
     co_return method_not_allowed();

@@ -268,10 +268,10 @@ Expected<Found> find_all(Call& call) {
   return found;
 }
 
-Handled list(Call& call, bool is_query) {
+Handled list(Call& call, bool queries) {
   OCTAVO_CO_TRY(auto found, co_await call.services.engine.workers().run_blocking([&] { return find_all(call); }));
   const std::string_view feed = feed_name(call);
-  if (is_query) co_return co_await query_resources(call, found.owner_rid, feed, std::move(found.resources));
+  if (queries) co_return co_await query_resources(call, found.owner_rid, feed, std::move(found.resources));
   std::vector<std::string> items;
   for (auto& [id, text] : found.resources) items.push_back(std::move(text));
   co_return feed_reply(found.owner_rid, feed, items, std::nullopt);
@@ -283,8 +283,8 @@ Handled serve_users(Call& call) {
   const Method method = call.request.method;
   auto& engine = call.services.engine;
   const bool reads = method == Method::get || method == Method::head;
-  const bool is_query = method == Method::post && call.flag("x-ms-documentdb-isquery");
-  if (call.path.feed && (reads || is_query)) co_return co_await list(call, is_query);
+  const bool queries = method == Method::post && is_query(call.request);
+  if (call.path.feed && (reads || queries)) co_return co_await list(call, queries);
   const bool replaces = !call.path.feed && method == Method::put;
   if (replaces || (call.path.feed && method == Method::post)) {
     OCTAVO_CO_TRY(const auto body, json_body(call.request));
