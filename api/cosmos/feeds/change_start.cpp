@@ -32,7 +32,9 @@ Expected<Sequence> parse_change_tag(std::string_view text) {
 Expected<std::int64_t> parse_modified_since(std::string_view text) {
   std::tm time{};
   const std::string copy(text);
-  if (::strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &time) == nullptr) {
+  const char* zone = ::strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S", &time);
+  // The client for Go writes UTC.
+  if (zone == nullptr || (std::string_view(zone) != " GMT" && std::string_view(zone) != " UTC")) {
     return fail(ErrorCode::bad_request, "If-Modified-Since must be a date like: Sun, 06 Nov 1994 08:49:37 GMT");
   }
   return static_cast<std::int64_t>(::timegm(&time));

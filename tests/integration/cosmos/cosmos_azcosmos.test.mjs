@@ -40,4 +40,13 @@ describe('requests of the Cosmos DB client for Go', () => {
       key, body: { query: 'SELECT * FROM c' }, headers: { 'content-type': 'application/query+json', 'x-ms-documentdb-query': 'True' } });
     assert.equal(reply.status, 200, reply.text);
   });
+
+  test('changes since a time whose zone is UTC', async () => {
+    const container = await newContainer(client);
+    await container.items.create({ id: 'a', pk: 'x' });
+    const changes = async (zone) => (await cosmosRequest(server, 'GET', `/${container.url}/docs`, {
+      headers: { 'A-IM': 'Incremental Feed', 'If-Modified-Since': new Date(Date.now() - 60_000).toUTCString().replace('GMT', zone) } }));
+    for (const zone of ['GMT', 'UTC']) assert.deepEqual((await changes(zone)).body.Documents?.map((item) => item.id), ['a'], zone);
+    for (const zone of ['CET', '', 'UTC+1']) assert.equal((await changes(zone)).status, 400, zone);
+  });
 });
