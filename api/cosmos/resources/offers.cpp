@@ -1,37 +1,15 @@
 // /offers and /offers/{id}: provisioned throughput.
+#include <algorithm>
+
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/resources/registry.h"
 #include "api/cosmos/resources/resource_handlers.h"
+#include "api/cosmos/resources/resource_query.h"
 #include "api/models/errors.h"
 
 namespace octavo::api::cosmos {
 
 namespace {
-
-// Clients query one offer with `SELECT * from root where root.resource = "dbs/…/"`: returns the text in quotes. Other
-// queries of offers return all of them.
-std::string quoted_link(std::string_view query) {
-  const std::size_t start = query.find("\"dbs/");
-  const std::size_t begin = start == std::string_view::npos ? query.find("'dbs/") : start;
-  if (begin == std::string_view::npos) return {};
-  const std::size_t end = query.find(query[begin], begin + 1);
-  return end == std::string_view::npos ? std::string() : std::string(query.substr(begin + 1, end - begin - 1));
-}
-
-Expected<std::string> wanted_link(const Request& request) {
-  if (request.method != Method::post) return std::string();
-  OCTAVO_TRY(const auto body, json_body(request));
-  const auto* query = body.if_contains("query");
-  if (query == nullptr || !query->is_string()) return fail(ErrorCode::bad_request, "The body must have a query.");
-  std::string link = quoted_link(std::string_view(query->get_string()));
-  if (const auto* list = body.if_contains("parameters"); link.empty() && list != nullptr && list->is_array()) {
-    for (const auto& parameter : list->get_array()) {
-      const auto* value = parameter.is_object() ? parameter.get_object().if_contains("value") : nullptr;
-      if (value != nullptr && value->is_string()) link = value->get_string();
-    }
-  }
-  return link;
-}
 
 Reply offer_reply(const Offer& offer) {
   Reply reply = resource_reply(200, offer.to_json(), offer.etag);
@@ -39,16 +17,23 @@ Reply offer_reply(const Offer& offer) {
   return reply;
 }
 
-// Offers that are asked for one by one have the bytes stored, by which their lowest throughput grows. A list does not:
-// it would open all databases.
-Expected<std::vector<Offer>> wanted_offers(const Registry& registry, std::string_view id, std::string_view link) {
+// The offer with this id, or all. Offers that are asked for one by one, or by a query that names their resource, have
+// the bytes stored, by which their lowest throughput grows. A list does not: it would open all databases.
+Expected<std::vector<Offer>> find_offers(const Registry& registry, std::string_view id, std::string_view query) {
   OCTAVO_TRY(auto offers, registry.offers());
-  if (id.empty() && link.empty()) return offers;
-  std::erase_if(offers, [&](const Offer& offer) {
-    return id.empty() ? offer.resource_link != link && offer.resource_rid != link : offer.id != id;
-  });
-  for (Offer& offer : offers) OCTAVO_TRY_VOID(registry.measure(offer));
+  if (!id.empty()) std::erase_if(offers, [&](const Offer& offer) { return offer.id != id; });
+  for (Offer& offer : offers) {
+    const bool named = !id.empty() || query.find(offer.resource_rid) != std::string_view::npos;
+    if (named) OCTAVO_TRY_VOID(registry.measure(offer));
+  }
   return offers;
+}
+
+Handled query_offers(Call& call, const std::vector<Offer>& offers) {
+  ResourceList resources;
+  for (const auto& offer : offers) resources.emplace_back(offer.id, offer.to_json());
+  std::ranges::sort(resources);
+  co_return co_await query_resources(call, "", "Offers", std::move(resources));
 }
 
 Handled replace_offer(Call& call) {
@@ -82,13 +67,12 @@ Handled serve_offers(Call& call) {
   const bool reads = method == Method::get || method == Method::head;
   if (!call.path.feed && method == Method::put) co_return co_await replace_offer(call);
   if (!reads && !(call.path.feed && method == Method::post)) co_return method_not_allowed();
-  std::string link;
-  if (call.path.feed) {
-    OCTAVO_CO_TRY(link, wanted_link(call.request));
-  }
+  const bool queries = method == Method::post;
   const std::string id = call.path.feed ? std::string() : std::string(call.path.id);
+  const std::string_view text = queries ? call.request.body : std::string_view();
   OCTAVO_CO_TRY(const auto offers, co_await call.services.engine.workers().run_blocking(
-                                       [&] { return wanted_offers(call.services.registry, id, link); }));
+                                       [&] { return find_offers(call.services.registry, id, text); }));
+  if (queries) co_return co_await query_offers(call, offers);
   if (!call.path.feed) {
     if (offers.empty()) co_return fail(ErrorCode::not_found, "");
     co_return offer_reply(offers.front());

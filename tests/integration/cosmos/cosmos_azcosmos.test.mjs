@@ -41,6 +41,22 @@ describe('requests of the Cosmos DB client for Go', () => {
     assert.equal(reply.status, 200, reply.text);
   });
 
+  test('a query of offers returns the one of the resource that it names, and no other', async () => {
+    const { database } = await client.databases.create({ id: 'offers', throughput: 400 });
+    const { resource: with_one } = await database.containers.create({ id: 'one', partitionKey: '/pk', throughput: 500 });
+    const { resource: without } = await database.containers.create({ id: 'other', partitionKey: '/pk', throughput: undefined });
+    const find = async (condition) => {
+      const reply = await query('/offers', `SELECT * FROM c WHERE ${condition}`);
+      assert.equal(reply.status, 200, reply.text);
+      return reply.body.Offers.map((offer) => offer.content.offerThroughput);
+    };
+    assert.deepEqual(await find(`c.offerResourceId = '${with_one._rid}'`), [500]);
+    assert.deepEqual(await find(`c.resource = "${with_one._self}"`), [500]);
+    assert.deepEqual(await find(`c.content.offerThroughput = 500 AND c.offerVersion = 'V2'`), [500]);
+    assert.deepEqual(await find(`c.offerResourceId = '${without._rid}'`), []);
+    assert.equal((await query('/offers', 'SELEC')).status, 400);
+  });
+
   test('changes since a time whose zone is UTC', async () => {
     const container = await newContainer(client);
     await container.items.create({ id: 'a', pk: 'x' });
