@@ -183,7 +183,7 @@ Expected<bool> opening_takes_long(Call& call, const DocumentTarget& target, cons
 Task<Expected<Reply>> open_revisions_reply(Call& call, DocumentTarget target, OpenRevisionsQuery query) {
   const auto& request = call.request;
   OCTAVO_CO_TRY(const auto takes_long, opening_takes_long(call, target, query));
-  const bool multipart = accepts_by_name(request, "multipart/mixed") && !accepts_by_name(request, "application/json");
+  const bool multipart = accepts_by_name(request, "multipart/mixed");
   std::string boundary;
   if (multipart) boundary = new_uuid();
   std::optional<DocumentTarget> scope;

@@ -115,12 +115,14 @@ describe('revision trees', () => {
     assert.equal(rows[0].ok.text.length, 4_000_000);
   });
 
-  test('open_revs is multipart unless JSON is asked for', async () => {
+  test('open_revs is multipart if that is among what the client accepts', async () => {
     await graft('parts', { generation: 1, path: 'a', n: 1 });
-    const reply = await server.get(`/${db}/parts?open_revs=all`, { headers: { Accept: 'multipart/mixed' } });
-    expectStatus(reply, 200);
-    assert.match(reply.headers['content-type'], /^multipart\/mixed; boundary=/);
-    assert.match(reply.text, /Content-Type: application\/json\r\n\r\n\{"_id":"parts"/);
+    for (const accept of ['multipart/mixed', 'multipart/mixed, multipart/related, application/json']) {
+      const reply = await server.get(`/${db}/parts?open_revs=all`, { headers: { Accept: accept } });
+      expectStatus(reply, 200);
+      assert.match(reply.headers['content-type'], /^multipart\/mixed; boundary=/);
+      assert.match(reply.text, /Content-Type: application\/json\r\n\r\n\{"_id":"parts"/);
+    }
   });
 
   test('latest gives the leaf that came of an old revision', async () => {
