@@ -72,7 +72,9 @@ Task<Expected<Reply>> write_local(Call& call, DocumentTarget target, ParsedDocum
   call.services.metrics.activity().add(Activity::local_document_write);
   Reply reply;
   reply.status = document.deleted ? 200 : 201;
-  append_saved_local(reply.body, target.id(), document.deleted ? 0 : edit);
+  const std::uint64_t kept_edit = document.deleted ? 0 : edit;
+  reply.headers.emplace_back("ETag", "\"0-" + std::to_string(kept_edit) + "\"");
+  append_saved_local(reply.body, target.id(), kept_edit);
   reply.body += '\n';
   if (!document.deleted) add_location(reply, call, target.id());
   co_return reply;

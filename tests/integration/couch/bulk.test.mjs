@@ -140,7 +140,9 @@ describe('local documents', () => {
     assert.deepEqual((await server.get(`/${db}/_local/check`)).body, { _id: '_local/check', _rev: '0-1', n: 1 });
     const second = expectStatus(await server.put(`/${db}/_local/check`, { _rev: '0-1', n: 2 }), 201);
     assert.equal(second.rev, '0-2');
-    expectStatus(await server.delete(`/${db}/_local/check?rev=0-2`), 200);
+    const deleted = await server.delete(`/${db}/_local/check?rev=0-2`);
+    expectStatus(deleted, 200);
+    assert.equal(deleted.headers.etag, '"0-0"');
     expectError(await server.get(`/${db}/_local/check`), 404, 'not_found', 'missing');
   });
 

@@ -33,9 +33,9 @@ export function needsRevision(document) {
 }
 
 function writeLocal(database, id, document) {
-  const edit = database.writeLocal(id, document);
-  const headers = document.deleted ? {} : { location: locationOf(database, id) };
-  return new Reply(document.deleted ? 200 : 201, saved(id, `0-${edit}`), headers);
+  const rev = `0-${database.writeLocal(id, document)}`;
+  const headers = { etag: `"${rev}"`, ...(document.deleted ? {} : { location: locationOf(database, id) }) };
+  return new Reply(document.deleted ? 200 : 201, saved(id, rev), headers);
 }
 
 /// Writes and answers. With batch=ok the client never learns how it went.
