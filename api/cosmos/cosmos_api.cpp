@@ -1,5 +1,6 @@
 #include "api/cosmos/cosmos_api.h"
 
+#include "api/cosmos/call/binary_json.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/call/operations.h"
 #include "api/cosmos/functions/script_handlers.h"
@@ -196,6 +197,10 @@ Handled CosmosApi::dispatch(Call& call) {
   OCTAVO_CO_TRY(call.path, ResourcePath::parse(call.request.segments));
   if (!call.path.database.empty()) call.path.resolve_alias(registry_.resolve(call.path.database));
   OCTAVO_CO_TRY_VOID(co_await authorize(call));
+  if (is_binary_json(call.request.body)) {
+    OCTAVO_CO_TRY(call.body_text, text_of_binary_json(call.request.body));
+    call.request.body = call.body_text;
+  }
   switch (call.path.resource) {
     case Resource::account:
       co_return co_await serve_account(call);

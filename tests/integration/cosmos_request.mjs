@@ -36,7 +36,7 @@ export function cosmosRequest(server, method, target, { body, headers = {}, key,
     ...headers,
   };
   for (const name of Object.keys(sent)) if (sent[name] === undefined) delete sent[name];
-  const payload = body === undefined ? undefined : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
+  const payload = body === undefined ? undefined : Buffer.from(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));
   sent['Content-Length'] = payload?.length ?? 0;
   return new Promise((resolve, reject) => {
     const request = http.request({ host: '127.0.0.1', port: server.cosmosPort, method, path: target, headers: sent }, (response) => {

@@ -63,6 +63,7 @@ struct Call {
   Credential credential;
   Accounting account;
   std::string activity_id;
+  std::string body_text = {};                     ///< of a body in binary JSON, which `request.body` then refers to
   bool reads = true;                              ///< it changes nothing
   std::optional<Gate::Pass> pass = std::nullopt;  ///< into the container, if it changes something
 
