@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "config/value_text.h"
+#include "server/http/http2_opening.h"
 
 namespace octavo::server {
 namespace {
@@ -193,7 +194,8 @@ Task<void> Connection::serve() {
     if (!refusal_ && !build_request())
       refusal_ = Refusal{400, "The request target is malformed, or has too many parts."};
     if (refusal_) {
-      co_await refuse();
+      const bool asked_for_http_1_1 = begins_http2(channel_.in.data()) && co_await refuse_http2();
+      if (!asked_for_http_1_1) co_await refuse();
       co_return;
     }
     const bool go_on = co_await handle_and_reply();
@@ -303,6 +305,32 @@ void Connection::finish_request() {
   channel_.in.shrink(kept_bytes_max);
   writer_.shrink(kept_bytes_max);
   if (request_.target_bytes() > kept_target_bytes_max) request_.release_target();
+}
+
+// Asks for HTTP/1.1 in the words of HTTP/2. That is the reply to the client's request: clients that find the connection
+// closed before they have sent one do not try HTTP/1.1. False: the client sent no request.
+Task<bool> Connection::refuse_http2() {
+  channel_.wait.begin(Wait::head, rejected_head_timeout);
+  std::optional<std::uint32_t> stream;
+  while (!(stream = first_http2_stream(channel_.in.data()))) {
+    if (channel_.in.size() >= http2_opening_bytes_max) co_return false;
+    const auto space = channel_.in.prepare(read_bytes_min);
+    boost::system::error_code error;
+    std::size_t bytes = 0;
+    if (channel_.transport.plain()) {
+      const asio::mutable_buffer buffer(space.data(), space.size());
+      bytes = co_await channel_.transport.socket().async_read_some(buffer, asio::redirect_error(use_task, error));
+    } else {
+      bytes = co_await channel_.transport.read_some(space, error);
+    }
+    if (error) co_return false;
+    channel_.in.commit(bytes);
+  }
+  channel_.wait.end();
+  unread_input_ = true;
+  append_http_1_1_required(writer_.out(), *stream);
+  co_await writer_.flush();
+  co_return true;
 }
 
 // Tells the client why its request is refused, and ends the connection: the start of the next request is unknown.

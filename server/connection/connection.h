@@ -68,6 +68,7 @@ class Connection final : public ConnectionHook, private api::Client {
   std::string https_url();
   bool build_request();
   void finish_request();
+  Task<bool> refuse_http2();
   Task<void> refuse();
   Task<void> close_gracefully();
   void release_memory();

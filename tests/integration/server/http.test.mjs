@@ -1,6 +1,8 @@
 // The protocol itself: connections, framing, compression, limits.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import http from 'node:http';
+import http2 from 'node:http2';
 import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import zlib from 'node:zlib';
@@ -165,6 +167,21 @@ describe('HTTP', () => {
       expectStatus(await server.get('/'), 200);
     });
   }
+
+  test('a client that speaks HTTP/2 without negotiation is asked for HTTP/1.1', async () => {
+    const client = http2.connect(server.url);
+    client.on('error', () => {});
+    const request = client.request({ ':path': '/' });
+    const [error] = await once(request, 'error').catch((failure) => [failure]);
+    client.destroy();
+    assert.equal(error.code, 'ERR_HTTP2_STREAM_ERROR');
+    assert.match(error.message, /NGHTTP2_HTTP_1_1_REQUIRED/);
+    // One that sends no request gets a reply in HTTP/1.1 after a second.
+    assert.match(await server.rawExchange('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), /^HTTP\/1\.1 505/);
+    const endless = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), Buffer.alloc(100_000)]);
+    assert.match(await server.rawExchange(endless), /^HTTP\/1\.1 505/);
+    expectStatus(await server.get('/'), 200);
+  });
 
   test('an absolute request target is understood', async () => {
     const text = await server.rawExchange(crlf(`GET http://127.0.0.1:${server.port}/${db}/d1 HTTP/1.1`, 'Host: x', 'Connection: close'));
