@@ -58,6 +58,14 @@ Expected<query::FieldPath> parse_path(std::string_view text) {
   return query::property_field_path(parts);
 }
 
+// A number; Microsoft's client for Java sends a text, such as "V2".
+Expected<std::int64_t> key_version_of(const json::object& partition_key) {
+  const auto* version = find(partition_key, "version");
+  if (version == nullptr || *version == 2 || *version == "V2") return 2;
+  if (*version == 1 || *version == "V1") return 1;
+  return invalid("partitionKey.version must be 1 or 2.");
+}
+
 Expected<void> read_partition_key(ContainerDefinition& definition) {
   auto* key = definition.resource.if_contains("partitionKey");
   if (key == nullptr || !key->is_object()) {
@@ -74,11 +82,7 @@ Expected<void> read_partition_key(ContainerDefinition& definition) {
   if (kind_name != "Hash" && kind_name != "MultiHash") {
     return invalid("partitionKey.kind must be \"Hash\" or \"MultiHash\".");
   }
-  const auto* version = find(object, "version");
-  if (version != nullptr && (!version->is_int64() || version->get_int64() < 1 || version->get_int64() > 2)) {
-    return invalid("partitionKey.version must be 1 or 2.");
-  }
-  const std::int64_t number = version == nullptr ? 2 : version->get_int64();
+  OCTAVO_TRY(const auto number, key_version_of(object));
   if (kind_name == "Hash" && definition.key_path_texts.size() > 1) {
     return invalid("Too many partition key paths for kind Hash: one is allowed; use kind \"MultiHash\" for more.");
   }

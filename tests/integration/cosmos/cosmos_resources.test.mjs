@@ -56,6 +56,19 @@ describe('resources of the Cosmos DB API', () => {
     await database.delete();
   });
 
+  test('the version of a partition key may be a text, as the client for Java sends it', async () => {
+    const { database } = await client.databases.createIfNotExists({ id: 'versions' });
+    for (const [id, version] of [['v1', 'V1'], ['v2', 'V2']]) {
+      const body = { id, partitionKey: { paths: ['/pk'], kind: 'Hash', version } };
+      const reply = await cosmosRequest(server, 'POST', '/dbs/versions/colls', { body });
+      assert.equal(reply.status, 201, reply.text);
+      assert.equal(reply.body.partitionKey.version, Number(version[1]));
+    }
+    const body = { id: 'v3', partitionKey: { paths: ['/pk'], kind: 'Hash', version: 'V3' } };
+    assert.equal((await cosmosRequest(server, 'POST', '/dbs/versions/colls', { body })).status, 400);
+    await database.delete();
+  });
+
   test('a container cannot be made a materialized view, and projections are named', async () => {
     const materializedViewDefinition = { sourceCollectionId: 'items', definition: 'SELECT c.id FROM c' };
     const error = await errorOf(newContainer(client, { materializedViewDefinition }));
