@@ -45,6 +45,7 @@ Value document_id(Evaluation& evaluation, Arguments arguments) {
 constexpr Function type_function_table[] = {
     {"IS_ARRAY", 1, 1, is_type<Type::array>, true},
     {"IS_BOOL", 1, 1, is_type<Type::boolean>, true},
+    {"IS_BOOLEAN", 1, 1, is_type<Type::boolean>, true},  // Microsoft's clients write it when they resume an ORDER BY
     {"IS_DEFINED", 1, 1, is_defined, true},
     {"IS_FINITE_NUMBER", 1, 1, is_finite_number, true},
     {"IS_INTEGER", 1, 1, is_integer, true},

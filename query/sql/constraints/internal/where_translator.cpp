@@ -24,9 +24,9 @@ struct TypedCall {
   std::string_view type;
 };
 constexpr TypedCall typed_calls[] = {
-    {"ARRAY_CONTAINS", "array"}, {"CONTAINS", "string"},   {"ENDSWITH", "string"},     {"IS_ARRAY", "array"},
-    {"IS_BOOL", "boolean"},      {"IS_NUMBER", "number"},  {"IS_OBJECT", "object"},    {"IS_STRING", "string"},
-    {"REGEXMATCH", "string"},    {"STARTSWITH", "string"}, {"STRINGEQUALS", "string"},
+    {"ARRAY_CONTAINS", "array"}, {"CONTAINS", "string"},    {"ENDSWITH", "string"},   {"IS_ARRAY", "array"},
+    {"IS_BOOL", "boolean"},      {"IS_BOOLEAN", "boolean"}, {"IS_NUMBER", "number"},  {"IS_OBJECT", "object"},
+    {"IS_STRING", "string"},     {"REGEXMATCH", "string"},  {"STARTSWITH", "string"}, {"STRINGEQUALS", "string"},
 };
 
 bool is_ordering(SqlOperator op) {

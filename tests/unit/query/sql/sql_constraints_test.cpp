@@ -50,6 +50,7 @@ TEST_CASE("lists, patterns and functions of a property are conditions of the sel
   CHECK(selector_where("startswith(c.s, 'ab')") == json::parse(R"({"s":{"$beginsWith":"ab"}})"));
   CHECK(selector_where("CONTAINS(c.s, 'ab')") == json::parse(R"({"s":{"$type":"string"}})"));
   CHECK(selector_where("IS_BOOL(c.b)") == json::parse(R"({"b":{"$type":"boolean"}})"));
+  CHECK(selector_where("IS_BOOLEAN(c.b)") == json::parse(R"({"b":{"$type":"boolean"}})"));
   CHECK(selector_where("NOT IS_DEFINED(c.x)") == json::parse(R"({"x":{"$exists":false}})"));
   CHECK(selector_where("ARRAY_CONTAINS(c.l, 'a')") == json::parse(R"({"l":{"$elemMatch":{"":{"$eq":"a"}}}})"));
 }
