@@ -1,6 +1,8 @@
 // GET …/docs: the items of a container or of a part of it, page by page; with `A-IM`, their changes.
 #include <charconv>
 
+#include <fmt/format.h>
+
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/feeds/change_start.h"
 #include "api/cosmos/feeds/feed_scope.h"
@@ -44,17 +46,11 @@ class ItemPage {
 
  protected:
   bool is_full() const { return items_ >= items_max_ || body_.size() >= list_bytes_max; }
-  /// `sequence`: of the change; 0: the page shows no changes.
-  void add(const storage::DocumentView& document, Sequence sequence = 0) {
+  /// Where the row of the document is to be appended.
+  std::string& begin_row(const storage::DocumentView& document) {
     if (items_++ > 0) body_ += ',';
-    opened_.definition->shape->append_row(document, body_);
-    if (sequence != 0) {
-      body_.back() = ',';
-      body_ += "\"_lsn\":";
-      append_json_number(body_, sequence);
-      body_ += '}';
-    }
     document_bytes_ += document.body.size();
+    return body_;
   }
 
   const OpenContainer& opened_;
@@ -145,7 +141,7 @@ class ListPage final : public ItemPage {
       ++rows;
       ++keys_;
       last_id_ = document.id;
-      if (shown) add(document);
+      if (shown) opened_.definition->shape->append_row(document, begin_row(document));
       if (rows >= budget.rows_max || budget.is_over_after(rows)) return Walk::slice_over;
       first->document = first->cursor->next();
     }
@@ -170,8 +166,11 @@ class ListPage final : public ItemPage {
 class ChangePage final : public ItemPage {
  public:
   ChangePage(const OpenContainer& opened, FeedScope scope, std::size_t items_max, Sequence since,
-             std::int64_t modified_since_s)
-      : ItemPage(opened, std::move(scope), items_max), position_(since), modified_since_s_(modified_since_s) {}
+             std::int64_t modified_since_s, bool separates_metadata)
+      : ItemPage(opened, std::move(scope), items_max),
+        position_(since),
+        modified_since_s_(modified_since_s),
+        separates_metadata_(separates_metadata) {}
 
   Sequence position() const { return position_; }
 
@@ -205,6 +204,21 @@ class ChangePage final : public ItemPage {
   }
 
  private:
+  void add(const storage::DocumentView& document, Sequence sequence) {
+    const auto& shape = *opened_.definition->shape;
+    std::string& body = begin_row(document);
+    if (separates_metadata_) body += "{\"current\":";
+    shape.append_row(document, body);
+    if (separates_metadata_) {
+      body += fmt::format(",\"metadata\":{{\"lsn\":{},\"crts\":{}}}}}", sequence, document.modified_s);
+      return;
+    }
+    body.back() = ',';
+    body += "\"_lsn\":";
+    append_json_number(body, sequence);
+    body += '}';
+  }
+
   template <class Take>
   Expected<bool> run_merged(ScanBudget budget, Take& take, Sequence watermark) {
     partitioning::FeedRange range;
@@ -225,6 +239,7 @@ class ChangePage final : public ItemPage {
 
   Sequence position_;
   std::int64_t modified_since_s_;
+  bool separates_metadata_;
 };
 
 // Runs the first slice on this thread, the others on workers.
@@ -252,7 +267,9 @@ Handled list_changes(Call& call, const OpenContainer& opened, FeedScope scope, s
   if (const auto date = call.request.header("If-Modified-Since"); date && !date->empty()) {
     OCTAVO_CO_TRY(modified_since_s, parse_modified_since(*date));
   }
-  ChangePage page(opened, std::move(scope), size, since, modified_since_s);
+  // The change feed processors of the client for Java ask for this form.
+  const bool separates_metadata = call.request.header("x-ms-cosmos-changefeed-wire-format-version") == "2021-09-15";
+  ChangePage page(opened, std::move(scope), size, since, modified_since_s, separates_metadata);
   OCTAVO_CO_TRY_VOID(co_await fill(call, page));
   call.account.sequence = page.position();
   co_return changes_reply(opened.definition->shape->container_rid(), page.body(), page.items(), page.position());

@@ -83,6 +83,18 @@ describe('feeds of the Cosmos DB API', () => {
     assert.deepEqual((await drain(container.items.getChangeFeedIterator({ changeFeedStartFrom: ChangeFeedStartFrom.Continuation(next.continuation) }))).items, []);
   });
 
+  test('changes with separate metadata, as the processors of the client for Java ask for them', async () => {
+    const container = await newContainer(client);
+    await container.items.create({ id: 'a', pk: 'x', n: 1 });
+    const headers = { 'a-im': 'Incremental Feed', 'x-ms-cosmos-changefeed-wire-format-version': '2021-09-15' };
+    const [change, ...others] = (await cosmosRequest(server, 'GET', `/${container.url}/docs`, { headers })).body.Documents;
+    assert.deepEqual(others, []);
+    assert.deepEqual(Object.keys(change), ['current', 'metadata']);
+    assert.deepEqual([change.current.id, change.current.n, change.current._lsn], ['a', 1, undefined]);
+    assert.equal(change.metadata.crts, change.current._ts);
+    assert.ok(change.metadata.lsn > 0);
+  });
+
   test('changes from now on, of one key, of a feed range', async () => {
     const container = await newContainer(client, { throughput: 20_000 });
     await fill(container, 40);
