@@ -60,15 +60,28 @@ Handled serve_conflicts(Call& call) {
   co_return method_not_allowed();
 }
 
-// The container's link of names as the client wrote it: clients use it to identify the container.
-std::string container_part(const Call& call) {
+// Of the container with this id, both as shown.
+std::string database_rid_of(std::string_view container_rid) {
+  const auto bytes = parse_rid(container_rid);
+  return bytes ? show_rid(std::string_view(*bytes).substr(0, database_rid_bytes)) : std::string();
+}
+
+bool is_container_itself(const Call& call) {
+  return call.path.resource == Resource::container;
+}
+
+// The link of names of the owner as the client wrote it: the database of a container, and the container of what is in it.
+// Clients identify the container by it, and make their link to a container of it.
+std::string owner_link(const Call& call) {
   std::string_view path = call.request.raw_path;
   while (path.starts_with('/')) path.remove_prefix(1);
   if (call.path.named_by_ids || path.find("//") != std::string_view::npos) {
-    return "dbs/" + percent_encode(call.path.database) + "/colls/" + percent_encode(call.path.container);
+    const std::string database = "dbs/" + percent_encode(call.path.database);
+    return is_container_itself(call) ? database : database + "/colls/" + percent_encode(call.path.container);
   }
   std::size_t end = 0;
-  for (int segment = 0; segment < 4 && end != std::string_view::npos; ++segment) end = path.find('/', end + 1);
+  const int segments = is_container_itself(call) ? 2 : 4;
+  for (int segment = 0; segment < segments && end != std::string_view::npos; ++segment) end = path.find('/', end + 1);
   return std::string(path.substr(0, end));
 }
 
@@ -87,8 +100,9 @@ void add_common_headers(const Call& call, Reply& reply) {
       "\r\nx-ms-serviceversion: version=2.14.0.0\r\nx-ms-gatewayversion: version=2.14.0.0"
       "\r\nCache-Control: no-store, no-cache";
   if (account.container) {
-    add("\r\nx-ms-content-path: ", account.container->shape->container_rid());
-    add("\r\nx-ms-alt-content-path: ", container_part(call));
+    const std::string& rid = account.container->shape->container_rid();
+    add("\r\nx-ms-content-path: ", is_container_itself(call) ? database_rid_of(rid) : rid);
+    add("\r\nx-ms-alt-content-path: ", owner_link(call));
   }
   if (account.database && account.partition_ids.empty()) {
     add("\r\nx-ms-documentdb-partitionkeyrangeid: ", std::to_string(account.partition_id));

@@ -36,6 +36,10 @@ describe('links of the Cosmos DB API', () => {
     assert.equal((await ask(200, 'GET', `/${coll._self}pkranges`)).body.PartitionKeyRanges.length, 1);
     assert.equal((await ask(200, 'GET', `/${db._self}colls/items`)).body._rid, coll._rid);
     assert.equal((await ask(200, 'GET', `/dbs/links/colls/${coll._rid}`)).body.id, 'items');
+    for (const target of ['/dbs/links/colls/items', `/${coll._self}`, `/${db._self}colls/items`]) {
+      const { headers } = await ask(200, 'GET', target);  // the owner, to which the client for Java adds the container
+      assert.deepEqual([headers['x-ms-alt-content-path'], headers['x-ms-content-path']], ['dbs/links', db._rid], target);
+    }
     await ask(404, 'GET', '/dbs/AAAAAQ==');
     await ask(404, 'GET', `/${db._self}colls/AAAAAYAAAAE=`);
 
