@@ -6,6 +6,9 @@ folder=$1
 
 go=$(command -v go || command -v /usr/local/go/bin/go) || { echo "skipped: go: the Go tool chain is missing"; exit 77; }
 export GOTOOLCHAIN=local GOFLAGS=-mod=readonly
+version=$("$go" env GOVERSION)
+[ "$(printf '%s\ngo1.25\n' "$version" | sort -V | head -n 1)" = go1.25 ] ||
+  { echo "skipped: go: this is $version, and go1.25 is needed"; exit 77; }
 stamp=$(cd "$source_dir" && find . -type f | sort | xargs cksum | cksum)
 [ "$(cat "$folder/.installed" 2>/dev/null)" != "$stamp" ] || exit 0
 cd "$source_dir"
@@ -17,9 +20,10 @@ rm -rf "$folder/azcosmos"
 cp -r "$azcosmos" "$folder/azcosmos"
 chmod -R u+w "$folder/azcosmos"
 cd "$folder/azcosmos"
-sed -i 's|newEmulatorTestsWithEndpoint(t, "https://localhost:8081/")|newEmulatorTestsWithEndpoint(t, os.Getenv("OCTAVO_COSMOS_HTTPS_URL")+"/")|' emulator_test.go
+sed -i 's|(t, "https://localhost:8081/")|(t, os.Getenv("OCTAVO_COSMOS_HTTPS_URL")+"/")|' emulator_test.go
 grep -q OCTAVO_COSMOS_HTTPS_URL emulator_test.go
 "$go" test -c -o "$folder/azcosmos.test" .
 # Tests that begin with newEmulatorTests are those for the emulator.
-awk '/^func Test/ { name = $2; sub(/\(.*/, "", name) } /newEmulatorTests/ && name { print name; name = "" }' emulator_*_test.go >"$folder/azcosmos.tests"
+awk '/^func Test/ { name = $2; sub(/\(.*/, "", name) } /newEmulatorTests/ && name { print name; name = "" }' \
+  emulator_*_test.go >"$folder/azcosmos.tests"
 echo "$stamp" >"$folder/.installed"

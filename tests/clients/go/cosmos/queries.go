@@ -80,7 +80,7 @@ func (s suite) queries() {
 			t.Equal(len(unique(ids)), itemCount)
 		})
 	}
-	s.Works("queries", "pages go on while physical partitions are split", func(t report.Test) {
+	s.Works("queries", "pages continue while physical partitions are split", func(t report.Test) {
 		pager := container.NewQueryItemsPager("SELECT * FROM c", every, &azcosmos.QueryOptions{PageSizeHint: 5})
 		page, err := pager.NextPage(ctx)
 		t.OK(err)
@@ -201,7 +201,7 @@ func (s suite) feeds() {
 		ids, _ = drain(t, azcosmos.ChangeFeedOptions{FeedRange: whole, StartFrom: to.Ptr(time.Now().Add(time.Hour))})
 		t.Equal(len(ids), 0)
 	})
-	s.Works("change feed", "goes on while physical partitions are split", func(t report.Test) {
+	s.Works("change feed", "continues while physical partitions are split", func(t report.Test) {
 		page, err := container.ReadChangeFeed(ctx, &azcosmos.ChangeFeedOptions{FeedRange: whole, MaxItemCount: 3})
 		t.OK(err)
 		ids := idsOf(page.Items)
