@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::process::Command;
+use std::time::Duration;
 
 use azure_data_cosmos::clients::{ContainerClient, DatabaseClient};
 use azure_data_cosmos::feed::{ChangeFeedPageIterator, ContinuationToken};
-use azure_data_cosmos::models::{ChangeFeedItem, ContainerProperties, PartitionKeyDefinition};
-use azure_data_cosmos::options::{ChangeFeedOptions, ChangeFeedStartFrom, MaxItemCountHint, QueryOptions};
+use azure_data_cosmos::models::{
+    ChangeFeedItem, ChangeFeedOperationType, ChangeFeedPolicy, ContainerProperties, PartitionKeyDefinition,
+};
+use azure_data_cosmos::options::{ChangeFeedMode, ChangeFeedOptions, ChangeFeedStartFrom, MaxItemCountHint, QueryOptions};
 use azure_data_cosmos::{FeedScope, Query};
 use futures::{StreamExt, TryStreamExt};
 use serde_json::{Value, json};
@@ -28,6 +31,7 @@ pub async fn run(suite: &Suite, endpoint: &str, database: &DatabaseClient) {
     queries(suite, endpoint, database, &items).await;
     hierarchical(suite, database).await;
     feeds(suite, &items).await;
+    versions(suite, database).await;
 }
 
 async fn all(items: &ContainerClient, query: impl Into<Query>, scope: FeedScope) -> Check<Vec<Value>> {
@@ -207,6 +211,31 @@ async fn feeds(suite: &Suite, items: &ContainerClient) {
             let mut feed =
                 items.query_change_feed::<Value>(FeedScope::partition("k2"), ChangeFeedStartFrom::Beginning, None).await?;
             equal(drain(&mut feed).await?.len(), ITEMS / 5)
+        })
+        .await;
+}
+
+async fn versions(suite: &Suite, database: &DatabaseClient) {
+    suite
+        .works("change feed", "all versions and deletes, from now", async {
+            let policy = ChangeFeedPolicy::default().with_retention_duration(Duration::from_secs(600));
+            let definition = ContainerProperties::new("versions", PartitionKeyDefinition::from("/pk"));
+            database.create_container(definition.with_change_feed_policy(policy), None).await?;
+            let items = database.container_client("versions", None).await?;
+            let options = ChangeFeedOptions::default().with_mode(ChangeFeedMode::AllVersionsAndDeletes);
+            let scope = FeedScope::full_container();
+            let mut feed = items.query_change_feed::<Value>(scope, ChangeFeedStartFrom::Now, Some(options)).await?;
+            equal(drain(&mut feed).await?.len(), 0)?;
+            items.create_item("x", "1", &json!({"id": "1", "pk": "x", "n": 1}), None).await?;
+            items.replace_item("x", "1", &json!({"id": "1", "pk": "x", "n": 2}), None).await?;
+            items.delete_item("x", "1", None).await?;
+            let mut seen = Vec::new();
+            for _ in 0..EMPTY_PAGES {
+                let page = feed.next().await.ok_or("the feed has ended")??;
+                seen.extend(page.items().iter().map(|item| (item.operation_type(), item.current().map(|doc| doc["n"].clone()))));
+            }
+            use ChangeFeedOperationType::{Create, Delete, Replace};
+            equal(seen, vec![(Some(Create), Some(json!(1))), (Some(Replace), Some(json!(2))), (Some(Delete), None)])
         })
         .await;
 }
