@@ -153,6 +153,16 @@ void add_index_metrics(const Call& call, query::MangoIndexes& indexes, const sql
                                    : crypto::base64_encode(boost::json::serialize(metrics.to_flat_json())));
 }
 
+// Clients that merge and resume an ORDER BY ask here in which order rows that are equal in it come: without this, some
+// take the direction of the first expression for it. The order is that of sql::RowKey.
+void add_order_of_ties(const sql::SqlQuery& query, Reply& reply) {
+  const auto& order = query.program().order_by;
+  if (order.empty()) return;
+  const bool descends = std::ranges::any_of(order, &sql::SortItem::descending);
+  reply.headers.emplace_back("x-ms-cosmos-query-execution-info",
+                             fmt::format("{{\"reverseRidEnabled\":false,\"reverseIndexScan\":{}}}", descends));
+}
+
 // A short continuation contains only the beginning of a long value.
 std::size_t continuation_key_bytes_max(const Request& request) {
   using sql::Continuation;
@@ -250,6 +260,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
     reply.headers.emplace_back("x-ms-documentdb-query-metrics", metrics_of(statistics, times));
   }
   add_index_metrics(call, indexes, *prepared, reply);
+  add_order_of_ties(*prepared->query, reply);
   co_return reply;
 }
 

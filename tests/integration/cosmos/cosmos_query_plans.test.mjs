@@ -1,7 +1,7 @@
 // Queries that Microsoft's client runs by a plan: it asks each range of partition keys, and merges the answers.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { cosmosClient, errorOf, newContainer } from '../cosmos.mjs';
+import { cosmosClient, cosmosRequest, errorOf, newContainer } from '../cosmos.mjs';
 import { Server } from '../harness.mjs';
 
 const planned = { forceQueryPlan: true, enableQueryControl: true };
@@ -64,6 +64,18 @@ describe('queries by a plan', () => {
           assert.deepEqual(cats, cats.toSorted((a, b) => (direction ? b - a : a - b)), what);
         }
       }
+    }
+  });
+
+  test('replies say in which order rows come that ORDER BY treats as equal', async () => {
+    const container = await filled(1, 9);
+    for (const [order, reverseIndexScan] of [['', undefined], ['ORDER BY c.cat', false], ['ORDER BY c.cat DESC', true], ['ORDER BY c.cat, c.age DESC', true]]) {
+      const headers = { 'content-type': 'application/query+json', 'x-ms-documentdb-isquery': 'true' };
+      const body = { query: `SELECT c._rid FROM c ${order}` };
+      const reply = await cosmosRequest(server, 'POST', `/${container.url}/docs`, { body, headers });
+      assert.equal(reply.status, 200, reply.text);
+      const info = reply.headers['x-ms-cosmos-query-execution-info'];
+      assert.deepEqual(info && JSON.parse(info), order ? { reverseRidEnabled: false, reverseIndexScan } : undefined);
     }
   });
 
