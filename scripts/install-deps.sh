@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what Octavo needs to be built on Debian 12; with the argument `tests`, also what its tests need. Does nothing
-# when all of it is there.
+# Installs what Octavo needs to be built on Debian 12; with the argument `tests`, also what its tests need, and with `tests
+# clients`, also what the clients in other languages need. Does nothing when all of it is there.
 set -euo pipefail
 
 packages=(
@@ -18,6 +18,10 @@ if [[ ${1:-} == tests ]]; then
   # Debian's npm brings hundreds of packages and does not go well with a Node.js from elsewhere.
   command -v node >/dev/null || packages+=(nodejs)
   command -v npm >/dev/null || packages+=(npm)
+fi
+if [[ ${2:-} == clients ]]; then
+  command -v javac >/dev/null || packages+=(default-jdk-headless)
+  command -v mvn >/dev/null || packages+=(maven)
 fi
 
 missing=()

@@ -20,10 +20,10 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 export OCTAVO_TEST_DOSE=${OCTAVO_TEST_DOSE:-short}
-builds=(release) select=(--label-regex '^(fast|full)$')
+builds=(release) select=(--label-regex '^(fast|full)$') needs=(tests)
 case ${1:-} in
   fast) select=(--label-regex '^fast$'); shift ;;
-  clients) select=(--label-regex '^clients$'); shift ;;
+  clients) select=(--label-regex '^clients$') needs+=(clients); shift ;;
   sanitizers) builds+=(asan tsan); shift ;;
   asan | tsan) builds=("$1"); shift ;;
 esac
@@ -39,7 +39,7 @@ step() {  # step NAME COMMAND…: runs it and notes its seconds
   return "$status"
 }
 
-step 'install' "$root/scripts/install-deps.sh" tests
+step 'install' "$root/scripts/install-deps.sh" "${needs[@]}"
 ccache --zero-stats >/dev/null
 
 # One build after the other: each uses all processors, and none needs the memory of two.
