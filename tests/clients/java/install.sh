@@ -29,5 +29,5 @@ set_of() {
   fi
 }
 
-set_of cosmos support cosmos
+set_of cosmos support cosmos spring
 set_of couch support couch
