@@ -25,7 +25,7 @@ export function authorization(method, target, date, key = wellKnownKey) {
 }
 
 /// One signed request. `key`: which account key; `headers` come last and may replace anything; `partition`: the key's
-/// values. Returns {status, headers, text, body}.
+/// values. `body`: JSON, text, or bytes. Returns {status, headers, bytes, text, body}.
 export function cosmosRequest(server, method, target, { body, headers = {}, key, partition } = {}) {
   const date = new Date().toUTCString();
   const sent = {
@@ -36,7 +36,8 @@ export function cosmosRequest(server, method, target, { body, headers = {}, key,
     ...headers,
   };
   for (const name of Object.keys(sent)) if (sent[name] === undefined) delete sent[name];
-  const payload = body === undefined ? undefined : Buffer.from(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));
+  const isRaw = typeof body === 'string' || Buffer.isBuffer(body);
+  const payload = body === undefined ? undefined : Buffer.from(isRaw ? body : JSON.stringify(body));
   sent['Content-Length'] = payload?.length ?? 0;
   return new Promise((resolve, reject) => {
     const request = http.request({ host: '127.0.0.1', port: server.cosmosPort, method, path: target, headers: sent }, (response) => {
@@ -44,14 +45,15 @@ export function cosmosRequest(server, method, target, { body, headers = {}, key,
       response.on('data', (chunk) => chunks.push(chunk));
       response.on('error', reject);
       response.on('end', () => {
-        const text = Buffer.concat(chunks).toString('utf8');
+        const bytes = Buffer.concat(chunks);
+        const text = bytes.toString('utf8');
         let parsed = text;
         try {
           parsed = JSON.parse(text);
         } catch {
           // shown as it is
         }
-        resolve({ status: response.statusCode, headers: response.headers, text, body: parsed });
+        resolve({ status: response.statusCode, headers: response.headers, bytes, text, body: parsed });
       });
     });
     request.on('error', reject);

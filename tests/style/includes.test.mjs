@@ -96,7 +96,8 @@ const allowed = {
   'api/scripts': 'api/http api/models',
   'api/cosmos/queries': 'api/cosmos/call api/cosmos/feeds api/cosmos/resources api/http api/models api/scripts',
   'api/cosmos/hybrid_row': '',
-  'api/cosmos/items': 'api/cosmos/call api/cosmos/feeds api/cosmos/queries api/http api/models api/scripts',
+  'api/cosmos/items':
+    'api/cosmos/call api/cosmos/feeds api/cosmos/hybrid_row api/cosmos/queries api/http api/models api/scripts',
   'api/cosmos/functions':
     'api/cosmos/call api/cosmos/feeds api/cosmos/items api/cosmos/resources api/http api/models api/scripts',
   'api/cosmos': 'api/cosmos/call api/cosmos/functions api/cosmos/items api/cosmos/resources api/http api/models',

@@ -1,6 +1,7 @@
 #include "api/cosmos/items/item_operation.h"
 
 #include "api/cosmos/items/patch_condition.h"
+#include "api/http/entity_tag.h"
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"
 #include "api/models/item_shape.h"
@@ -62,6 +63,12 @@ Expected<OperationResult> ItemOperation::run(storage::DocumentTransaction& trans
     OperationResult result;
     result.status = 200;
     result.revision = document->revision;
+    if (!known_etag.empty() &&
+        (known_etag == "*" || unquoted_tag(known_etag) == unquoted_tag(quoted_etag(result.revision)))) {
+      result.status = 304;
+      result.charge = partitioning::charge_of_miss();
+      return result;
+    }
     result.modified_s = document->modified_s;
     result.body = document->body;
     result.charge = partitioning::charge_of_read(result.body.size());

@@ -33,6 +33,8 @@ struct ItemOperation {
   std::string body;  ///< stored form
   Patch patch;
   MatchCondition match;
+  std::string known_etag;        ///< of a read: the result is 304 if it is still the item's, or "*"; empty: none
+  bool shows_body = true;        ///< the result of a write has the item
   std::optional<Error> refused;  ///< set: the operation is invalid, and run fails with it
 
   /// Runs it. An outer error aborts the transaction; every other error is in the result.

@@ -73,7 +73,9 @@ export function batch({ request, database }) {
   const results = [];
   for (const one of sent) {
     try {
-      results.push(succeeded(runOperation(database, parseOperation(one, batchKey, database)), showsBodies));
+      const operation = parseOperation(one, batchKey, database);
+      // What was read is shown also to a client that does not want to see what it writes.
+      results.push(succeeded(runOperation(database, operation), showsBodies || operation.kind === 'read'));
     } catch (error) {
       if (!(error instanceof CosmosRefusal)) throw error;
       if (atomic) {

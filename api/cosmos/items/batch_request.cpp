@@ -1,0 +1,201 @@
+// The body of a batch: a JSON array of operations or, from the .NET client, one HybridRow record for each.
+#include "api/cosmos/items/batch_request.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "api/cosmos/feeds/feed_scope.h"
+#include "api/cosmos/hybrid_row/batch_rows.h"
+#include "api/cosmos/hybrid_row/record_io.h"
+#include "api/models/container_definition.h"
+#include "api/models/errors.h"
+#include "query/json/split.h"
+
+namespace octavo::api::cosmos {
+
+namespace {
+
+constexpr std::size_t batch_operations_max = 100;  // Azure Cosmos DB service limits
+// What the .NET client fills a bulk request up to (its MaxDirectModeBatchRequestBodySizeInBytes): 2 MiB and a
+// twentieth.
+constexpr std::size_t batch_bytes_max = 2'202'010;
+// Beside the item of a single operation that is larger.
+constexpr std::size_t operation_overhead_bytes = 64ULL << 10;
+
+/// One operation as the body has it.
+struct OperationText {
+  ItemOperation::Kind kind = ItemOperation::Kind::read;
+  std::optional<std::string> partition_key;  ///< JSON
+  std::string id;
+  std::string_view body;  ///< JSON; empty: none
+  std::string match;
+  std::string none_match;
+  bool shows_body = true;
+};
+
+Expected<std::string> string_member(const std::vector<query::JsonMember>& members, std::string_view name) {
+  const auto raw = query::member_value(members, name);
+  if (raw.empty() || raw == "null") return std::string();
+  if (raw.front() != '"') {
+    return fail(ErrorCode::bad_request, "'" + std::string(name) + "' of an operation must be a string.");
+  }
+  return query::decode_json_string(raw);
+}
+
+struct KindName {
+  std::string_view name;   ///< in JSON
+  std::int32_t row_value;  ///< in HybridRow: OperationType of the .NET client
+  ItemOperation::Kind kind;
+};
+constexpr std::array<KindName, 6> operation_kinds{{{"Create", 0, ItemOperation::Kind::create},
+                                                   {"Patch", 1, ItemOperation::Kind::patch},
+                                                   {"Read", 2, ItemOperation::Kind::read},
+                                                   {"Delete", 4, ItemOperation::Kind::remove},
+                                                   {"Replace", 5, ItemOperation::Kind::replace},
+                                                   {"Upsert", 20, ItemOperation::Kind::upsert}}};
+
+template <typename T>
+Expected<ItemOperation::Kind> operation_kind(T KindName::* member, const T& value) {
+  const auto found = std::ranges::find(operation_kinds, value, member);
+  if (found != operation_kinds.end()) return found->kind;
+  return fail(ErrorCode::bad_request, "operationType must be one of Create, Upsert, Read, Replace, Delete and Patch.");
+}
+
+Expected<OperationText> operation_of_json(std::string_view json) {
+  OCTAVO_TRY(const auto members, query::split_object(json));
+  OperationText text;
+  OCTAVO_TRY(const auto type, string_member(members, "operationType"));
+  OCTAVO_TRY(text.kind, operation_kind<std::string_view>(&KindName::name, type));
+  OCTAVO_TRY(auto key, string_member(members, "partitionKey"));
+  if (!key.empty()) text.partition_key = std::move(key);
+  OCTAVO_TRY(text.match, string_member(members, "ifMatch"));
+  OCTAVO_TRY(text.none_match, string_member(members, "ifNoneMatch"));
+  OCTAVO_TRY(text.id, string_member(members, "id"));
+  text.body = query::member_value(members, "resourceBody");
+  return text;
+}
+
+Expected<OperationText> operation_of_row(std::string_view record) {
+  OCTAVO_TRY(const auto row, hybrid_row::read_operation(record));
+  OperationText text;
+  OCTAVO_TRY(text.kind, operation_kind(&KindName::row_value, row.operation_type));
+  if (row.partition_key) text.partition_key = *row.partition_key;
+  text.match = row.if_match;
+  text.none_match = row.if_none_match;
+  text.id = row.id;
+  text.body = row.resource_body;
+  text.shows_body = !row.minimal;
+  return text;
+}
+
+// Fills `operation`. An error fails this operation, not the batch.
+Expected<void> read_operation(OperationText text, const ContainerDefinition& container, std::size_t bytes_max,
+                              const std::optional<partitioning::TypedKey>& batch_key, ItemOperation& operation) {
+  using Kind = ItemOperation::Kind;
+  operation.kind = text.kind;
+  operation.shows_body = text.shows_body;
+  std::optional<partitioning::TypedKey> key = batch_key;
+  if (text.partition_key) {
+    OCTAVO_TRY(auto own, parse_key(*text.partition_key, container));
+    if (batch_key && own != *batch_key) {
+      return fail(ErrorCode::bad_request,
+                  "All operations of a transactional batch must be of the batch's partition key.", word::key_mismatch);
+    }
+    key = std::move(own);
+  }
+  if (key && !is_complete(*key, container)) return incomplete_key();
+  operation.item_id = std::move(text.id);
+  if (operation.kind == Kind::read) {
+    // The service answers a read with either condition 304 if it names the present ETag.
+    operation.known_etag = text.none_match.empty() ? std::move(text.match) : std::move(text.none_match);
+  } else {
+    operation.match = MatchCondition::parse(text.match);
+  }
+  if (operation.kind == Kind::create || operation.kind == Kind::upsert || operation.kind == Kind::replace) {
+    if (text.body.empty()) return fail(ErrorCode::bad_request, "The operation needs a 'resourceBody'.");
+    OCTAVO_TRY(auto item, parse_item(text.body, container, bytes_max, key));
+    if (operation.kind == Kind::replace && item.id != operation.item_id) {
+      return fail(ErrorCode::bad_request, "The id in the body of a Replace must be the operation's 'id'.");
+    }
+    operation.item_id = std::move(item.id);
+    operation.key = std::move(item.key);
+    operation.body = std::move(item.body);
+  } else {
+    if (!key) return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
+    OCTAVO_TRY_VOID(check_item_id(operation.item_id));
+    operation.key = std::move(*key);
+    if (operation.kind == Kind::patch) {
+      if (text.body.empty()) return fail(ErrorCode::bad_request, "The operation needs a 'resourceBody'.");
+      OCTAVO_TRY(operation.patch, Patch::parse(text.body, container.computed));
+    }
+  }
+  operation.document_id = document_id(operation.key, operation.item_id);
+  return {};
+}
+
+// The operations, each as its text.
+Expected<std::vector<std::string_view>> split_body(const Batch& batch, std::string_view body) {
+  auto operations =
+      batch.in_hybrid_row ? hybrid_row::read_records(body, batch_operations_max) : query::split_array(body);
+  if (!operations) return std::unexpected(std::move(operations).error());
+  if (operations->empty()) return fail(ErrorCode::bad_request, "A batch needs at least one operation.");
+  if (operations->size() > batch_operations_max) {
+    return fail(ErrorCode::bad_request, "Batch request has more operations than what is supported: at most 100.");
+  }
+  return *std::move(operations);
+}
+
+Expected<void> check_size(std::size_t bytes, std::size_t item_bytes_max) {
+  const std::size_t bytes_max = std::max(batch_bytes_max, item_bytes_max + operation_overhead_bytes);
+  if (bytes <= bytes_max) return {};
+  return fail(ErrorCode::too_large, "Request size is too large. The batch has " + std::to_string(bytes) +
+                                        " bytes; the limit is " + std::to_string(bytes_max) + " bytes.");
+}
+
+}  // namespace
+
+Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
+  Batch batch;
+  const auto& request = call.request;
+  const auto& container = *opened.definition;
+  const std::size_t item_bytes_max = call.services.settings.cosmos_item_bytes_max;
+  batch.atomic = call.flag("x-ms-cosmos-batch-atomic");
+  const auto continues = request.header("x-ms-cosmos-batch-continue-on-error");
+  batch.continues_on_error = !continues || call.flag("x-ms-cosmos-batch-continue-on-error");
+  batch.in_hybrid_row = hybrid_row::is_record_io(request.body);
+  OCTAVO_TRY_VOID(check_size(request.body.size(), item_bytes_max));
+  if (batch.atomic) {
+    const auto header = request.header("x-ms-documentdb-partitionkey");
+    if (!header) return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
+    OCTAVO_TRY(batch.key, parse_key(*header, container));
+    if (!is_complete(*batch.key, container)) return incomplete_key();
+  } else if (const auto range = request.header("x-ms-documentdb-partitionkeyrangeid")) {
+    OCTAVO_TRY(batch.partition_id, parse_range_id(*range, *opened.database));
+  } else if (opened.database->physical_partition_count() > 1) {
+    return fail(ErrorCode::bad_request,
+                "A batch that is not atomic needs the header "
+                "x-ms-documentdb-partitionkeyrangeid.");
+  }
+  OCTAVO_TRY(const auto operations, split_body(batch, request.body));
+  const bool shows_bodies = !wants_no_body(call);
+  for (const auto& one : operations) {
+    auto& operation = batch.operations.emplace_back();
+    Expected<void> read;
+    if (auto text = batch.in_hybrid_row ? operation_of_row(one) : operation_of_json(one)) {
+      text->shows_body &= shows_bodies;
+      read = read_operation(*std::move(text), container, item_bytes_max, batch.key, operation);
+    } else {
+      read = std::unexpected(std::move(text).error());
+    }
+    if (read && !batch.atomic && opened.database->locate_document(operation.document_id) != batch.partition_id) {
+      read = fail(ErrorCode::partition_split, "The item is not of this partition key range.");
+    }
+    if (!read) operation.refused = std::move(read).error();
+  }
+  return batch;
+}
+
+}  // namespace octavo::api::cosmos
