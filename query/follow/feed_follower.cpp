@@ -41,6 +41,10 @@ constexpr std::chrono::milliseconds changed_retry_max{60'000};
 constexpr std::chrono::milliseconds wait_for_retry_max{5'000};
 // Functions, including a reduce, that take this long for a document are slow.
 constexpr std::chrono::milliseconds slow_document{50};
+// Of one rest. What is due below it is added to the next rest; what is due beyond it is forgotten, so that a batch that
+// met a slow disk does not stop a follower for hours.
+constexpr std::chrono::milliseconds rest_min{1};
+constexpr std::chrono::milliseconds rest_max{60'000};
 
 }  // namespace
 
@@ -53,7 +57,7 @@ FeedFollower::FeedFollower(FollowContext& context, FeedConsumer& consumer, Optio
       rows_(options_.rows_first) {}
 
 void FeedFollower::wake() {
-  if (stopping_->load(std::memory_order_relaxed) || !may_try()) return;
+  if (stopping_->load(std::memory_order_relaxed) || waits_for_end_of_rest() || !may_try()) return;
   if (following_.load() && again_.exchange(true)) return;
   post_follow();
 }
@@ -91,6 +95,60 @@ bool FeedFollower::makes_progress() {
   return !failure_;
 }
 
+// Called by the follow job.
+void FeedFollower::count_work(Clock::duration work) {
+  worked_us_.fetch_add(std::chrono::duration_cast<std::chrono::microseconds>(work).count(), std::memory_order_relaxed);
+  OCTAVO_ASSERT(options_.share > 0 && options_.share <= 1);
+  const std::chrono::duration<double> due(work * ((1 - options_.share) / options_.share));
+  unrested_ = std::min<Clock::duration>(unrested_ + std::chrono::duration_cast<Clock::duration>(due), rest_max);
+}
+
+// Called by the follow job, which ends. `has_more`: it continues afterwards, otherwise only if it is woken meanwhile:
+// an idle follower does nothing.
+void FeedFollower::rest(bool has_more) {
+  const auto duration = std::chrono::ceil<std::chrono::milliseconds>(std::exchange(unrested_, Clock::duration(0)));
+  {
+    const std::lock_guard lock(mutex_);
+    rests_ = true;
+    goes_on_after_rest_ = has_more;
+  }
+  OCTAVO_ASSERT(following_.load());
+  following_.store(false);
+  // Woken during the batch.
+  if (again_.load()) static_cast<void>(waits_for_end_of_rest());
+  context_.jobs.post_after(duration, [weak = weak_from_this(), begun = Clock::now()] {
+    if (const auto rested = weak.lock()) rested->end_rest(Clock::now() - begun);
+  });
+}
+
+// True: it rests, and continues afterwards.
+bool FeedFollower::waits_for_end_of_rest() {
+  const std::lock_guard lock(mutex_);
+  if (rests_) goes_on_after_rest_ = true;
+  return rests_;
+}
+
+void FeedFollower::end_rest(Clock::duration rested) {
+  rested_us_.fetch_add(std::chrono::duration_cast<std::chrono::microseconds>(rested).count(),
+                       std::memory_order_relaxed);
+  bool goes_on = false;
+  {
+    const std::lock_guard lock(mutex_);
+    OCTAVO_ASSERT(rests_);
+    rests_ = false;
+    goes_on = goes_on_after_rest_;
+  }
+  if (goes_on) wake();
+}
+
+FeedFollower::Times FeedFollower::times() const {
+  const auto shown = [](const std::atomic<std::int64_t>& us) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::microseconds(us.load(std::memory_order_relaxed)));
+  };
+  return {shown(worked_us_), shown(rested_us_)};
+}
+
 std::optional<Error> FeedFollower::failure() {
   const std::lock_guard lock(mutex_);
   return failure_;
@@ -112,20 +170,30 @@ void FeedFollower::follow() {
   again_.store(true);
   if (following_.exchange(true)) return;  // the running call will check again
   const javascript::StoppableCalls calls(*stopping_);
-  while (again_.exchange(false)) {
+  while (!waits_for_end_of_rest() && again_.exchange(false)) {
     if (stopping_->load()) break;
     std::uint64_t attempt = 0;
     {
       const std::lock_guard lock(mutex_);
       attempt = ++attempts_;
     }
+    const auto begun = Clock::now();
     const auto more = run_guarded("following the feed", [this] { return follow_batch(); });
+    count_work(Clock::now() - begun);
     if (!more) {
       task_ = {};
       failed(attempt, more.error());
       break;
     }
     context_.progress.notify_all();
+    if (!*more) {
+      task_ = {};
+      caught_up();
+    }
+    if (unrested_ >= rest_min) {
+      rest(*more);
+      return;
+    }
     if (*more) {
       // Others need the thread, too: go to the end of its queue.
       OCTAVO_ASSERT(following_.load());
@@ -133,8 +201,6 @@ void FeedFollower::follow() {
       post_follow();
       return;
     }
-    task_ = {};
-    caught_up();
   }
   OCTAVO_ASSERT(following_.load());
   following_.store(false);

@@ -51,6 +51,8 @@ class FeedFollower : public std::enable_shared_from_this<FeedFollower> {
     /// A batch is the last one although documents were written meanwhile: the owner wakes the follower for those,
     /// later.
     bool leaves_new_writes = false;
+    /// Of the time, it works at most this part, above 0: after a batch it rests, even if a query waits.
+    double share = 1;
     std::string_view not_waiting = "update=false";  ///< how a client says that it does not want to wait
   };
 
@@ -73,6 +75,12 @@ class FeedFollower : public std::enable_shared_from_this<FeedFollower> {
   bool makes_progress();
   /// Why the last attempt failed; nullopt: it did not.
   std::optional<Error> failure();
+  /// How long it has worked, and how long it has rested after that, because of Options::share.
+  struct Times {
+    std::chrono::milliseconds worked{0};
+    std::chrono::milliseconds rested{0};
+  };
+  Times times() const;
   int waiters() const { return waiters_.load(std::memory_order_relaxed); }
   void set_stopping(bool stopping) { stopping_->store(stopping); }
   /// After the jobs were stopped.
@@ -83,6 +91,10 @@ class FeedFollower : public std::enable_shared_from_this<FeedFollower> {
   virtual void caught_up() {}
 
   bool may_try();
+  void count_work(std::chrono::steady_clock::duration work);
+  void rest(bool has_more);
+  bool waits_for_end_of_rest();
+  void end_rest(std::chrono::steady_clock::duration rested);
   void post_follow();
   void follow();
   Expected<bool> follow_batch();
@@ -109,12 +121,18 @@ class FeedFollower : public std::enable_shared_from_this<FeedFollower> {
   std::chrono::steady_clock::time_point not_before_changes_{};
   storage::Sequence failed_at_ = 0;
   bool early_retry_planned_ = false;
+  bool rests_ = false;
+  bool goes_on_after_rest_ = false;
+
+  std::atomic<std::int64_t> worked_us_{0};
+  std::atomic<std::int64_t> rested_us_{0};
 
   // Used by the follow job only.
   std::size_t rows_;
   std::chrono::steady_clock::time_point begun_{};  ///< of the last batch
   storage::Sequence begun_at_ = 0;                 ///< watermark at that time
   std::chrono::milliseconds retry_delay_{0};
+  std::chrono::steady_clock::duration unrested_{0};  ///< rest that is still to come
   ActiveTasks::Handle task_;
   storage::Sequence task_from_ = 0;
 };

@@ -244,7 +244,7 @@ Expected<ProjectionDefinition> ProjectionDefinition::parse(const json::object& o
   definition.json = object;
   OCTAVO_TRY_VOID(check_names(object, "the projection",
                               {"where", "selector", "include_derived", "target", "key", "id", "joins", "fan_out_max",
-                               "fields", "transform", "newest", "on_error"}));
+                               "fields", "transform", "newest", "on_error", "share"}));
   OCTAVO_TRY_VOID(read_filter(object, definition));
   OCTAVO_TRY(definition.include_derived, flag(object, "include_derived"));
   OCTAVO_TRY_VOID(read_target(object, definition));
@@ -258,6 +258,12 @@ Expected<ProjectionDefinition> ProjectionDefinition::parse(const json::object& o
     OCTAVO_TRY_VOID(read_fields(object, definition));
   }
   OCTAVO_TRY_VOID(read_newest(object, definition));
+  if (const auto* const share = object.if_contains("share")) {
+    if (!share->is_number() || share->to_number<double>() < share_min || share->to_number<double>() > 1) {
+      return invalid("share", fmt::format("a number from {} to 1", share_min));
+    }
+    definition.share = share->to_number<double>();
+  }
   if (object.contains("on_error")) {
     const std::string on_error = text_member(object, "on_error");
     if (on_error != "skip" && on_error != "stop") return invalid("on_error", "\"skip\" or \"stop\"");

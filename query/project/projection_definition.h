@@ -19,6 +19,7 @@ inline constexpr std::size_t projected_fields_max = 100;
 inline constexpr std::size_t transform_bytes_max = 64ULL << 10;
 inline constexpr std::size_t transformed_rows_max = 100;  // of a document: javascript/internal/transform_prelude.js
 inline constexpr std::size_t joins_max = 8;
+inline constexpr double share_min = 0.001;
 inline constexpr std::uint64_t fan_out_limit = 100'000'000;
 inline constexpr std::size_t projection_name_bytes_max = 128;
 
@@ -67,6 +68,7 @@ struct ProjectionDefinition {
     std::uint32_t count = 0;
   };
   std::optional<Newest> newest;  ///< of each partition key of the target only these rows
+  double share = 1;              ///< of the time, it works at most this part
   bool stops_on_error = false;   ///< otherwise a document that cannot become a row gives none
 
   /// Checks the members and their types. Errors: bad_request, whose word is `unknown_member`, `limit` or

@@ -60,6 +60,7 @@ FeedFollower::Options follower_options(const ProjectionRecord& record) {
   options.task.type = "projection";
   options.task.index = record.name;
   options.rows_first = 256;
+  options.share = record.definition.share;
   return options;
 }
 

@@ -63,6 +63,7 @@ class Projections {
     std::optional<std::string> next_failure;  ///< why they do not
     storage::Sequence watermark = 0;          ///< of the source
     storage::Sequence current_through = 0;    ///< every row is made of a state of its document not older than this
+    FeedFollower::Times times;                ///< of all its inputs
     std::string_view state;                   ///< one of `states`
     std::optional<std::string> failure;       ///< why it waits, or has failed
   };

@@ -205,6 +205,11 @@ Projections::View Projections::view_of(const Entry& entry) const {
   view.watermark = database_.watermark();
   view.status = entry.projection->status();
   view.current_through = entry.current_through();
+  for (const auto& follower : entry.followers()) {
+    const auto times = follower->times();
+    view.times.worked += times.worked;
+    view.times.rested += times.rested;
+  }
   auto failure = entry.failure();
   if (!failure && !has_target(view.record)) failure = missing_target(view.record.definition.target);
   if (failure) view.failure = failure->reason;

@@ -105,6 +105,8 @@ json::object shown(const project::Projections::View& view, const partitioning::D
           {"last_error", std::move(last_error)},
           {"since_start", json::object{{"changes", view.status.changes},
                                        {"writes", view.status.writes},
+                                       {"worked_ms", view.times.worked.count()},
+                                       {"rested_ms", view.times.rested.count()},
                                        {"request_units", std::round(view.status.request_units * 100) / 100}}}};
 }
 

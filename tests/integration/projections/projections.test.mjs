@@ -416,6 +416,7 @@ describe('bad definitions', () => {
     await refused({ ...good, newest: { by: 'a', n: 10_001 } }, 400, 'limit');
     await refused({ ...good, newest: { n: 1 } }, 400, 'projection_syntax', /newest.by/);
     await refused({ ...good, on_error: 'ignore' }, 400, 'projection_syntax', /on_error/);
+    for (const share of [0, 1.5, '0.5', 0.0001]) await refused({ ...good, share }, 400, 'projection_syntax', /`share` must be/);
     expectError(await server.put(`/${source}/_projection/-x`, good), 400, 'projection_syntax', /begins with a letter/);
     expectError(await server.put('/missing/_projection/x', good), 404, 'not_found');
     expectError(await server.put(`/${source}/_projection/x?rev=1-x`, good), 409, 'conflict', /leave out `rev`/);
@@ -441,5 +442,44 @@ describe('bad definitions', () => {
     await current(server, source, 'stops');
     await save(server, source, 'p2', { type: 'post', user: 'ann', name: 'x'.repeat(9000) });
     await soon(async () => assert.equal((await server.get(`/${source}/_projection/stops`)).body.state, 'failed'));
+  });
+});
+
+describe('the share of a projection', () => {
+  const fill = (server, source, from, count) =>
+    server.fill(source, Array.from({ length: count }, (_, i) => ({ _id: `p${from + i}`, type: 'post', user: `u${i % 5}` })));
+  const timesOf = async (server, source) => expectStatus(await server.get(`/${source}/_projection/by_user`), 200).since_start;
+
+  test('bounds the part of the time in which it works', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'by_user', byUser(target, { share: 0.2 }));
+    for (let round = 0; round < 5; ++round) {
+      await fill(server, source, 1000 * round, 1000);
+      await current(server, source, 'by_user');
+    }
+    await soon(async () => {
+      const { worked_ms: worked, rested_ms: rested } = await timesOf(server, source);
+      assert.ok(worked > 0 && rested >= 3.9 * worked, `${worked} ms, ${rested} ms`);
+    }, 30_000);
+    assert.equal((await documentsOf(server, target)).size, 5000);
+    // Without changes it neither works nor rests.
+    const before = await timesOf(server, source);
+    await new Promise((done) => setTimeout(done, 300));
+    assert.deepEqual(await timesOf(server, source), before);
+  });
+
+  test('lets it fall behind, and not the writers of its source', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await fill(server, source, 0, 3000);
+    await createProjection(server, source, 'by_user', byUser(target, { share: 0.001 }));
+    await soon(async () => assert.ok((await timesOf(server, source)).changes > 0));
+    const { changes } = await timesOf(server, source);
+    // It rests for a thousand times the batch, at most a minute.
+    for (let n = 0; n < 20; ++n) await save(server, source, `q${n}`, { type: 'post', user: 'ann' });
+    const { inputs, since_start: after } = expectStatus(await server.get(`/${source}/_projection/by_user`), 200);
+    assert.equal(after.changes, changes);
+    assert.ok(inputs[0].behind >= 20, String(inputs[0].behind));
   });
 });
