@@ -69,7 +69,7 @@ Expected<void> Analytics::require_enabled() const {
 query::FeedAttachmentFactory Analytics::attachments(ContainerTtl read_ttl) {
   return [this, read_ttl](partitioning::Database& database) {
     auto& pool = followers_ ? *followers_ : database.engine().indexers();
-    return std::make_unique<DatabaseAnalytics>(database, read_ttl, groups_, process_.get(), pool, tasks_);
+    return std::make_unique<DatabaseAnalytics>(database, read_ttl, process_.get(), pool, tasks_);
   };
 }
 

@@ -95,7 +95,6 @@ class Analytics {
   Lane queries_;
   Lane exports_;
   query::ActiveTasks* const tasks_;
-  Groups groups_;
   std::unique_ptr<Process> process_;  ///< null: not enabled
   std::unique_ptr<Workers> workers_;  ///< as above
   std::unique_ptr<boost::asio::thread_pool> followers_;

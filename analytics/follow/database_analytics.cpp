@@ -73,11 +73,10 @@ struct DatabaseAnalytics::Entry {
   std::optional<Error> unopened;       ///< why it is not open yet
 };
 
-DatabaseAnalytics::DatabaseAnalytics(partitioning::Database& database, ContainerTtl read_ttl, Groups& groups,
-                                     Process* process, boost::asio::thread_pool& pool, query::ActiveTasks* tasks)
+DatabaseAnalytics::DatabaseAnalytics(partitioning::Database& database, ContainerTtl read_ttl, Process* process,
+                                     boost::asio::thread_pool& pool, query::ActiveTasks* tasks)
     : database_(database),
       read_ttl_(read_ttl),
-      groups_(groups),
       process_(process),
       context_{database, tasks, jobs_, progress_, nullptr},
       jobs_(pool) {
@@ -226,7 +225,7 @@ Expected<void> DatabaseAnalytics::define_with_lock(Definition definition) {
     definition.id = before->definition.id;
     definition.rereads = before->definition.rereads + (before->definition.lacks_rows_of(definition) ? 1 : 0);
   }
-  OCTAVO_TRY_VOID(groups_.store(database_, definition));
+  OCTAVO_TRY_VOID(store_definition(database_, definition));
   auto next = std::make_shared<Entry>(std::move(definition));
   if (keeps_table) {
     take_over(*before, next);
@@ -264,7 +263,7 @@ Expected<void> DatabaseAnalytics::remove() {
 Expected<void> DatabaseAnalytics::remove_with_lock() {
   OCTAVO_TRY(const auto definition, definition_of(database_.engine().catalog(), database_.instance_tag()));
   if (!definition) return no_store();
-  OCTAVO_TRY_VOID(groups_.erase(database_));
+  OCTAVO_TRY_VOID(erase_definition(database_));
   replace(nullptr);
   remove_files_but("");
   return {};
@@ -292,6 +291,11 @@ Expected<void> DatabaseAnalytics::follow_container() {
     return {};
   }
   OCTAVO_TRY(auto wanted, stored ? stored->with_ttl(ttl_s) : Definition::of_container(database_.name(), ttl_s));
+  if (!stored) {
+    const std::string name = wanted.group;
+    OCTAVO_TRY(const auto key, key_of_group(database_.engine().catalog(), name));
+    wanted.enter_group(name, key);
+  }
   const auto defined = define_with_lock(wanted);
   if (defined || defined.error().code != ErrorCode::conflict) return defined;
   // Ids of containers may differ in the case of letters only.
@@ -302,17 +306,23 @@ Expected<void> DatabaseAnalytics::follow_container() {
 std::optional<DatabaseAnalytics::View> DatabaseAnalytics::view() {
   const EntryPtr shown = entry();
   View view;
-  if (!shown) {
+  if (shown) {
+    view.definition = shown->definition;
+  } else {
     // It may not have been opened yet.
     const auto definition = definition_of(database_.engine().catalog(), database_.instance_tag());
     if (!definition || !*definition) return std::nullopt;
     view.definition = **definition;
-    view.place = place_of(database_, view.definition);
+  }
+  view.place = place_of(database_, view.definition);
+  if (!view.definition.group.empty()) {
+    const auto name = name_of_group(database_.engine().catalog(), view.definition.group);
+    if (name) view.definition.json["group"] = *name;
+  }
+  if (!shown) {
     view.state = process_ != nullptr ? "building" : "disabled";
     return view;
   }
-  view.definition = shown->definition;
-  view.place = place_of(database_, view.definition);
   if (!shown->feed) {
     view.state = "disabled";
     return view;

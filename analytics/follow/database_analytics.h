@@ -32,7 +32,7 @@ using ContainerTtl = std::int64_t (*)(const partitioning::Database& database);
 class DatabaseAnalytics final : public query::FeedAttachment {
  public:
   /// `process`: null: analytics are not enabled, so nothing is followed. `pool`: for what waits for the process.
-  DatabaseAnalytics(partitioning::Database& database, ContainerTtl read_ttl, Groups& groups, Process* process,
+  DatabaseAnalytics(partitioning::Database& database, ContainerTtl read_ttl, Process* process,
                     boost::asio::thread_pool& pool, query::ActiveTasks* tasks);
   ~DatabaseAnalytics() override;
 
@@ -48,7 +48,7 @@ class DatabaseAnalytics final : public query::FeedAttachment {
   void container_changed();
 
   struct View {
-    Definition definition;
+    Definition definition;   ///< whose `json` has the name of the group
     TablePlace place;        ///< the table may not be there yet
     std::string_view state;  ///< disabled, building, following, waiting
     std::optional<Error> failure;
@@ -60,7 +60,7 @@ class DatabaseAnalytics final : public query::FeedAttachment {
   /// The table, for queries. Errors: not_found: the database has no analytical store; overloaded: the table is not built
   /// or opened yet; why it cannot be opened.
   Expected<TablePlace> table();
-  /// The group of the database; empty: it has none, or no store. Reads the catalog.
+  /// The key of the database's group; empty: it has none, or no store. Reads the catalog.
   Expected<std::string> group() const;
 
   /// Waits until the table has what the database had up to `sequence`, and lacks what was purged. Errors: not_found: there
@@ -95,7 +95,6 @@ class DatabaseAnalytics final : public query::FeedAttachment {
 
   partitioning::Database& database_;
   const ContainerTtl read_ttl_;
-  Groups& groups_;
   Process* const process_;
   std::atomic<bool> any_{false};
   std::atomic<bool> planned_{false};

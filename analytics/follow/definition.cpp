@@ -188,7 +188,14 @@ Expected<Definition> Definition::with_name(std::string_view name) const {
 Expected<Definition> Definition::changed_to(const json::object& wanted) const {
   OCTAVO_TRY(Definition definition, parse(wanted));
   definition.by_container = by_container;
+  definition.group_name = group_name;
   return definition;
+}
+
+void Definition::enter_group(std::string_view name, std::string_view key) {
+  group_name = name;
+  group = key;
+  json["group"] = key;
 }
 
 bool Definition::differs_in_ttl_only(const Definition& other) const {
@@ -223,11 +230,11 @@ Expected<std::optional<Definition>> definition_of(Catalog& catalog, std::string_
   return definition;
 }
 
-Expected<void> store_definition(Catalog& catalog, std::string_view tag, const Definition& definition) {
-  OCTAVO_TRY_VOID(catalog.set_fact(databases_area, tag, ""));
+std::vector<storage::FactChange> facts_of(std::string_view tag, const Definition& definition) {
   const json::object stored{{"id", definition.id}, {"rereads", definition.rereads},
                             {"by_container", definition.by_container}, {"definition", definition.json}};
-  return catalog.set_fact(Catalog::area_of_database(tag), fact_name, json::serialize(stored));
+  return {{std::string(databases_area), std::string(tag), ""},
+          {Catalog::area_of_database(tag), std::string(fact_name), json::serialize(stored)}};
 }
 
 Expected<void> erase_definition(Catalog& catalog, std::string_view tag) {

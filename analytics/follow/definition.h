@@ -34,15 +34,16 @@ struct Definition {
   std::int64_t ttl_s = 0;
   static constexpr std::int64_t forever = -1;
   /// The databases whose tables can be joined with this one, and the table's name among them; both empty: it is alone.
-  std::string group;
+  std::string group;  ///< its key (groups.h), as in `json`
   std::string as;
+  std::string group_name;  ///< the name by which `group` was found; empty: the group is as it was stored
   static constexpr std::size_t group_bytes_max = 1'024;
   static constexpr std::size_t as_bytes_max = 1'024;
   /// A table that has read the feed for another number reads it from the beginning, and keeps its rows.
   std::uint64_t rereads = 0;
   /// The container of the Azure Cosmos DB API asks for the store, which ends when it does not any more.
   bool by_container = false;
-  boost::json::object json;  ///< as it was given, with the mode, without a `ttl` of 0
+  boost::json::object json;  ///< as it was given, with the mode, without a `ttl` of 0, with the group's key
 
   /// With a new id. Errors: bad_request with the word analytics_syntax.
   static Expected<Definition> parse(const boost::json::object& json);
@@ -52,6 +53,8 @@ struct Definition {
   Expected<Definition> with_ttl(std::int64_t seconds) const;
   /// The same with another name in the group, and a new id.
   Expected<Definition> with_name(std::string_view name) const;
+  /// The group is the one with this name, which has this key now.
+  void enter_group(std::string_view name, std::string_view key);
   /// The table of a store with this definition can become that of `other`: only the time differs that rows stay.
   bool differs_in_ttl_only(const Definition& other) const;
   /// Whether rows of documents that exist may be missing in a table with this definition that `other` has.
@@ -63,7 +66,8 @@ struct Definition {
 
 /// nullopt: the database has no analytical store.
 Expected<std::optional<Definition>> definition_of(storage::Catalog& catalog, std::string_view tag);
-Expected<void> store_definition(storage::Catalog& catalog, std::string_view tag, const Definition& definition);
+/// What stores a definition.
+std::vector<storage::FactChange> facts_of(std::string_view tag, const Definition& definition);
 Expected<void> erase_definition(storage::Catalog& catalog, std::string_view tag);
 /// Instance tags of databases that may have an analytical store.
 Expected<std::vector<std::string>> tags_with_store(storage::Catalog& catalog);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +13,14 @@
 /// Groups of databases: one DuckDB has the tables of all that name the group, so that a query can join them. Who may read
 /// them all may ask it: SQL can name everything in a DuckDB.
 ///
+/// A group has a key, which stays, and a name, which changes with that of the Cosmos database whose containers are in it.
+/// Definitions and folders have the key. It is the name that the group had first, unless another group had that before.
+///
 /// Format (facts of analytical groups):
-///   area "analytics_group:" and hex_identity(group)   tag of the database → name of the database when it joined
-///                                                      its definition may name the group
+///   area "analytics_group:" and hex_identity(key)   tag of the database → name of the database when it joined
+///                                                    its definition may have the key
+///   area "analytics_group_keys"                      hex_identity(name) → {"name":…,"key":…}
+///                                                    of names that are not the key of their group
 namespace octavo::analytics {
 
 struct GroupMember {
@@ -25,18 +29,30 @@ struct GroupMember {
   std::string instance_tag;
 };
 
-class Groups {
- public:
-  /// The databases of a group. Reads the catalog, and forgets databases that are gone.
-  static Expected<std::vector<GroupMember>> members(storage::Catalog& catalog, std::string_view group);
-  /// Stores the definition of the database's store, whatever it was before. Error conflict: another database of the
-  /// group has the name.
-  Expected<void> store(partitioning::Database& database, const Definition& definition);
-  Expected<void> erase(partitioning::Database& database);
-
- private:
-  std::mutex mutex_;  ///< held while a name is looked for and taken
+struct Group {
+  std::string name;
+  std::string key;
 };
+
+// These read the catalog.
+
+/// The group with this name, which need not have members. A name that is that of no group with members may be an alias of
+/// a Cosmos database, and then means its group.
+Expected<Group> find_group(partitioning::Engine& engine, std::string_view name);
+/// The key that a name has, whatever it is an alias of.
+Expected<std::string> key_of_group(storage::Catalog& catalog, std::string_view name);
+Expected<std::string> name_of_group(storage::Catalog& catalog, std::string_view key);
+/// The databases of a group. Forgets databases that are gone.
+Expected<std::vector<GroupMember>> members_of_group(storage::Catalog& catalog, std::string_view key);
+/// What gives the group of a Cosmos database the database's next name, whether or not it has members: a store may be about
+/// to be defined. Error precondition_failed: there is a group with that name.
+Expected<std::vector<storage::FactChange>> facts_of_renamed_group(storage::Catalog& catalog, std::string_view before,
+                                                                   std::string_view name);
+
+/// Stores the definition of the database's store, whatever it was before. Errors: conflict: another database of the group
+/// has the name; overloaded: the group, or the container's database, has got another name meanwhile.
+Expected<void> store_definition(partitioning::Database& database, const Definition& definition);
+Expected<void> erase_definition(partitioning::Database& database);
 
 /// Where the table of a store is: in the folder of the database, with which it goes, or in that of its group.
 TablePlace place_of(partitioning::Database& database, const Definition& definition);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analytics/follow/groups.h"
 #include "api/cosmos/resources/registry.h"
 #include "api/cosmos/resources/user_records.h"
 #include "api/models/database_properties.h"
@@ -52,7 +53,9 @@ Expected<void> Registry::rename_database(std::string_view id, const std::string&
   facts.push_back({std::string(database_area), name, definition.to_stored()});
   facts.push_back({std::string(database_area), before, std::nullopt});
   OCTAVO_TRY(auto users, change_owner_of_users(engine_.catalog(), before, name));
+  OCTAVO_TRY(auto group, analytics::facts_of_renamed_group(engine_.catalog(), before, name));
   std::ranges::move(users, std::back_inserter(facts));
+  std::ranges::move(group, std::back_inserter(facts));
   return engine_.rename_group(
       {{before + '/', name + '/'}, keep_alias}, [](std::string_view text) { return is_container(text); },
       std::move(facts));

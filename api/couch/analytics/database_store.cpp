@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "analytics/follow/groups.h"
 #include "api/couch/auth/authenticator.h"
 #include "partitioning/engine.h"
 #include "query/database/database_services.h"
@@ -33,9 +32,15 @@ Task<Expected<std::shared_ptr<partitioning::Database>>> open_readable(Call& call
   co_return database;
 }
 
-Task<Expected<std::vector<ReadableMember>>> open_readable_group(Call& call, const std::string& group) {
+Task<Expected<analytics::Group>> find_group(Call& call, const std::string& name) {
+  co_return co_await call.services.engine.workers().run_blocking(
+      [&] { return analytics::find_group(call.services.engine, name); });
+}
+
+Task<Expected<std::vector<ReadableMember>>> open_readable_group(Call& call, const std::string& key) {
+  auto& catalog = call.services.engine.catalog();
   OCTAVO_CO_TRY(auto members, co_await call.services.engine.workers().run_blocking(
-                                  [&] { return analytics::Groups::members(call.services.engine.catalog(), group); }));
+                                  [&] { return analytics::members_of_group(catalog, key); }));
   std::vector<ReadableMember> opened;
   for (analytics::GroupMember& member : members) {
     auto database = co_await open_readable(call, member.database);
@@ -44,8 +49,10 @@ Task<Expected<std::vector<ReadableMember>>> open_readable_group(Call& call, cons
     } else if (database.error().code == ErrorCode::unauthorized) {
       co_return std::unexpected(std::move(database).error());
     } else if (database.error().code == ErrorCode::forbidden) {
+      OCTAVO_CO_TRY(const auto name, co_await call.services.engine.workers().run_blocking(
+                                         [&] { return analytics::name_of_group(catalog, key); }));
       co_return fail(ErrorCode::forbidden,
-                     fmt::format("Only who may read all databases of the group {} may ask them.", group));
+                     fmt::format("Only who may read all databases of the group {} may ask them.", name));
     } else {
       // The others still answer. The process has no table of this one, as nothing feeds it.
       opened.push_back({std::move(member.definition), nullptr, std::move(database).error()});

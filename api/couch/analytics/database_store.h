@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analytics/analytics.h"
+#include "analytics/follow/groups.h"
 #include "api/couch/call/call.h"
 
 namespace octavo::api::couch {
@@ -25,7 +26,9 @@ struct ReadableMember {
   std::shared_ptr<partitioning::Database> database;
   std::optional<Error> unopened;  ///< why
 };
-/// The databases of a group, if the user may read them all. Errors: unauthorized, forbidden.
-Task<Expected<std::vector<ReadableMember>>> open_readable_group(Call& call, const std::string& group);
+/// The databases of the group that has this key, if the user may read them all. Errors: unauthorized, forbidden.
+Task<Expected<std::vector<ReadableMember>>> open_readable_group(Call& call, const std::string& key);
+/// As analytics::find_group.
+Task<Expected<analytics::Group>> find_group(Call& call, const std::string& name);
 
 }  // namespace octavo::api::couch

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "analytics/analytics.h"
-#include "analytics/follow/groups.h"
 #include "api/couch/analytics/database_store.h"
 #include "api/couch/analytics/routes.h"
 #include "api/couch/analytics/rows_reply.h"
@@ -113,7 +112,8 @@ Expected<std::vector<TablePlace>> tables_of(const Call& call, std::vector<Readab
 }
 
 Task<Expected<Analytics::Query>> ask_group(Call& call, Analytics& analytics, const SqlRequest& request) {
-  OCTAVO_CO_TRY(auto members, co_await open_readable_group(call, request.group));
+  OCTAVO_CO_TRY(const auto group, co_await find_group(call, request.group));
+  OCTAVO_CO_TRY(auto members, co_await open_readable_group(call, group.key));
   if (members.empty()) {
     co_return fail(ErrorCode::not_found,
                    fmt::format("No database is in the group {}: PUT /{{db}}/_analytics puts it there.", request.group));

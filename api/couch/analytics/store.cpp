@@ -34,7 +34,11 @@ Task<Expected<Reply>> put_store(Call& call) {
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
   OCTAVO_CO_TRY(auto definition, analytics::Definition::parse(body));
   // Otherwise the readers of the group would lose it.
-  if (!definition.group.empty()) OCTAVO_CO_TRY_VOID(co_await open_readable_group(call, definition.group));
+  if (!definition.group.empty()) {
+    OCTAVO_CO_TRY(const auto group, co_await find_group(call, definition.group));
+    OCTAVO_CO_TRY_VOID(co_await open_readable_group(call, group.key));
+    definition.enter_group(group.name, group.key);
+  }
   auto define = [&] { return store->define(std::move(definition)); };
   OCTAVO_CO_TRY_VOID(co_await call.services.analytics->workers().run_blocking(std::move(define)));
   co_return json_reply(json::object{{"ok", true}});
