@@ -136,9 +136,7 @@ Expected<Analytics::Query> Analytics::export_rows(const TablePlace& table, boost
   return begin(exports_, FrameKind::run_sql, query);
 }
 
-Expected<Analytics::Query> Analytics::export_folder(const TablePlace& table, const std::string& folder,
-                                                    const std::string& owner,
-                                                    const std::vector<std::string>& partition_by) {
+Expected<Analytics::Query> Analytics::export_folder(const TablePlace& table, const FolderRequest& wanted) {
   if (export_folder_.empty()) {
     return fail(ErrorCode::unsupported,
                 "There is no folder for exports: set analytics.export_folder (OCTAVO_ANALYTICS_EXPORT_FOLDER) and start the "
@@ -148,10 +146,11 @@ Expected<Analytics::Query> Analytics::export_folder(const TablePlace& table, con
   std::error_code ignored;
   return begin(exports_, FrameKind::export_folder,
                {{"table", to_json(table)},
+                {"name", wanted.table},
                 {"parent", std::filesystem::absolute(export_folder_, ignored).string()},
-                {"folder", folder},
-                {"owner", owner},
-                {"partition_by", boost::json::value_from(partition_by)},
+                {"folder", wanted.folder},
+                {"owner", wanted.owner},
+                {"partition_by", boost::json::value_from(wanted.partition_by)},
                 {"export_ms", exports_.time_max.count()}});
 }
 

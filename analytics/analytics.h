@@ -74,10 +74,15 @@ class Analytics {
   /// By how many columns an exported folder can be divided.
   static constexpr std::size_t partition_columns_max = 8;
   /// Begins to bring a folder of files up to date (analytics/export/folder_export.h), with the limits of exports: the
-  /// answer is one frame `reply`. `folder` is a name in the setting `analytics.export_folder`. Errors: as ask();
-  /// unsupported with the word exports_disabled: there is no such setting.
-  Expected<Query> export_folder(const TablePlace& table, const std::string& folder, const std::string& owner,
-                                const std::vector<std::string>& partition_by);
+  /// answer is one frame `reply`. Errors: as ask(); unsupported with the word exports_disabled: there is no setting
+  /// `analytics.export_folder`.
+  struct FolderRequest {
+    std::string folder;  ///< a name in the setting `analytics.export_folder`
+    std::string owner;   ///< the instance tag of the database
+    std::string table;   ///< the name of one of the store's tables
+    std::vector<std::string> partition_by;
+  };
+  Expected<Query> export_folder(const TablePlace& table, const FolderRequest& wanted);
   /// What the process knows of the table: {checkpoint, rows, columns}. Blocks.
   Expected<boost::json::object> table_status(const TablePlace& table);
 

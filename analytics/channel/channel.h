@@ -50,7 +50,8 @@ enum class FrameKind : std::uint8_t {
   run_sql = 5,      ///< to the process: JSON {table: {file, as}, sql, parameters, format, export_ms}, or
                     ///< {group: [{file, as}, …], as, …}
   read_status = 6,  ///< to the process: JSON {file, as}
-  export_folder = 7,  ///< to the process: JSON {table: {file, as}, parent, folder, owner, partition_by, export_ms}
+  export_folder = 7,  ///< to the process: JSON {table: {file, as}, name, parent, folder, owner, partition_by,
+                      ///< export_ms}; `name`: of one of its tables
   expire = 8,       ///< to the process: JSON {written_before_s, deleted, count}
   reply = 16,       ///< from the process: JSON
   rows = 17,        ///< from the process: a piece of a result

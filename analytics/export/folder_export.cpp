@@ -13,7 +13,6 @@
 #include "analytics/duckdb/scratch.h"
 #include "analytics/export/disk_failure.h"
 #include "analytics/export/manifest.h"
-#include "analytics/export/partitions.h"
 #include "analytics/export/published_folder.h"
 #include "base/folder.h"
 
@@ -46,7 +45,7 @@ class Run {
       OCTAVO_TRY(const auto state, connection_.rows("select checkpoint from octavo.state"));
       if (state.empty()) return fail(ErrorCode::overloaded, "The table was not made yet: try again.");
       checkpoint_ = state.front().front().integer;
-      OCTAVO_TRY(const auto partitioning, Partitioning::create(connection_, wanted_.partition_by));
+      OCTAVO_TRY(const auto partitioning, Partitioning::create(connection_, wanted_.table, wanted_.partition_by));
       next_.layout = partitioning.layout();
       OCTAVO_TRY(partitions, partitioning.list(connection_));
       OCTAVO_TRY_VOID(write_changed(partitioning, partitions));

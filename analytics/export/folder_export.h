@@ -7,6 +7,7 @@
 
 #include "analytics/channel/channel.h"
 #include "analytics/duckdb/connection.h"
+#include "analytics/export/partitions.h"
 #include "analytics/sql/query_watch.h"
 
 namespace octavo::analytics {
@@ -15,10 +16,11 @@ struct FolderExport {
   std::filesystem::path parent;  ///< the folder of all exports
   std::string folder;            ///< a name in it
   std::string owner;             ///< the instance tag of the database
+  ExportedTable table;
   std::vector<std::string> partition_by;
 };
 
-/// Brings a folder of Parquet files up to date with the table `documents`, as one transaction sees it, and then sends
+/// Brings a folder of Parquet files up to date with a table, as one transaction sees it, and then sends
 /// FrameKind::reply, JSON {checkpoint, rows, partitions, written, removed, bytes}. Partitions whose rows have not changed
 /// keep their files; after another definition of the export, or a change of the table's columns, all are written again.
 ///

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analytics/table/document_table.h"
 #include "base/digest.h"
 
 namespace octavo::analytics {
@@ -22,6 +23,7 @@ constexpr unsigned char first_printable = 0x20;
 constexpr unsigned char delete_character = 0x7f;
 // Of a name in Linux's file systems.
 constexpr std::size_t name_bytes_max = 255;
+constexpr std::string_view position_prefix = "_position";
 constexpr std::array<std::string_view, 4> partition_types{"VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN"};
 
 void append_escaped(std::string& out, std::string_view text) {
@@ -63,8 +65,12 @@ std::string hive_folder_name(std::string_view column, std::string_view text) {
   return name;
 }
 
-Expected<Partitioning> Partitioning::create(duckdb::Connection& connection, const std::vector<std::string>& columns) {
-  OCTAVO_TRY(const auto known, connection.rows("select column_name, column_type from (describe documents)"));
+Expected<Partitioning> Partitioning::create(duckdb::Connection& connection, const ExportedTable& table,
+                                            const std::vector<std::string>& columns) {
+  Partitioning partitioning(columns);
+  partitioning.table_ = quoted_name(table.name);
+  OCTAVO_TRY(const auto known, connection.rows(fmt::format("select column_name, column_type from (describe {})",
+                                                           partitioning.table_)));
   for (const std::string& column : columns) {
     const auto found = std::ranges::find_if(known, [&](const auto& row) { return row[0].text == column; });
     if (column.starts_with('_') || found == known.end()) {
@@ -79,7 +85,21 @@ Expected<Partitioning> Partitioning::create(duckdb::Connection& connection, cons
   std::string described;
   for (const auto& row : known) described += quoted_name(row[0].text) + ' ' + row[1].text + '\n';
   for (const std::string& column : columns) described += quoted_name(column);
-  return Partitioning(columns, crypto::hex_identity(described));
+  if (table.name == documents_name) {
+    partitioning.versions_ = table.name;
+    partitioning.identity_ = "_id, _rev, _deleted";
+  } else {
+    // Rows of elements have no revision of their own, and tables of other arrays may have the same name and columns.
+    described += '\n' + table.name + '\n' + table.made;
+    partitioning.versions_ =
+        fmt::format("{} left join (select _id, _rev from documents) using (_id)", partitioning.table_);
+    partitioning.identity_ = "_id, _rev";
+    for (const auto& row : known) {
+      if (row[0].text.starts_with(position_prefix)) partitioning.identity_ += ", " + row[0].text;
+    }
+  }
+  partitioning.layout_ = crypto::hex_identity(described);
+  return partitioning;
 }
 
 std::string Partitioning::texts_as_columns() const {
@@ -96,10 +116,10 @@ std::string Partitioning::numbered_keys() const {
   for (std::size_t number = 0; number < columns_.size(); ++number) keys.push_back(key_name(number));
   const std::string list = fmt::format("{}", fmt::join(keys, ", "));
   return fmt::format(
-      "select row_number() over ({}{}) as number, count(*) as count, bit_xor(hash(_id, _rev, _deleted)) as print{}{} from "
-      "(select _id, _rev, _deleted{} from documents) {}{} having count(*) > 0",
-      keys.empty() ? "" : "order by ", list, keys.empty() ? "" : ", ", list, texts_as_columns(),
-      keys.empty() ? "" : "group by ", list);
+      "select row_number() over ({}{}) as number, count(*) as count, bit_xor(hash({})) as print{}{} from "
+      "(select {}{} from {}) {}{} having count(*) > 0",
+      keys.empty() ? "" : "order by ", list, identity_, keys.empty() ? "" : ", ", list, identity_, texts_as_columns(),
+      versions_, keys.empty() ? "" : "group by ", list);
 }
 
 Expected<std::vector<Partition>> Partitioning::list(duckdb::Connection& connection) const {
@@ -143,9 +163,9 @@ Expected<void> Partitioning::write(duckdb::Connection& connection, const std::ve
   // Numbers of partitions take the place of their texts, because DuckDB escapes names in another way. No property has a
   // column whose name begins with `_`.
   return connection.run(fmt::format(
-      "copy (with keys as ({}) select {}, keys.number as _partition from documents d join keys on {} where keys.number in "
+      "copy (with keys as ({}) select {}, keys.number as _partition from {} d join keys on {} where keys.number in "
       "({})) to {} (format parquet, partition_by (_partition), write_partition_columns false)",
-      numbered_keys(), columns, same, fmt::join(numbers, ", "), quoted_text(folder)));
+      numbered_keys(), columns, table_, same, fmt::join(numbers, ", "), quoted_text(folder)));
 }
 
 }  // namespace octavo::analytics

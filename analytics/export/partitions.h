@@ -20,14 +20,21 @@ struct Partition {
   std::string fingerprint;
 };
 
-/// How the table `documents` is divided for an export: by columns of texts, numbers or booleans, as Hive, Spark and
+/// A table that is exported.
+struct ExportedTable {
+  std::string name;  ///< `documents`, or that of the elements of an array
+  std::string made;  ///< differs when the table is made again with another definition
+};
+
+/// How a table is divided for an export: by columns of texts, numbers or booleans, as Hive, Spark and
 /// DuckDB lay out folders. The empty text and NULL are one partition there. One transaction for all calls.
 class Partitioning {
  public:
   static constexpr std::size_t partitions_max = 10'000;
 
   /// Errors: bad_request with the word export_syntax: no such column, or one of another type.
-  static Expected<Partitioning> create(duckdb::Connection& connection, const std::vector<std::string>& columns);
+  static Expected<Partitioning> create(duckdb::Connection& connection, const ExportedTable& table,
+                                       const std::vector<std::string>& columns);
 
   /// Of all columns of the table and of those of this: files of another layout cannot stand beside new ones.
   const std::string& layout() const { return layout_; }
@@ -40,12 +47,14 @@ class Partitioning {
                        const std::string& folder) const;
 
  private:
-  Partitioning(std::vector<std::string> columns, std::string layout)
-      : columns_(std::move(columns)), layout_(std::move(layout)) {}
+  explicit Partitioning(std::vector<std::string> columns) : columns_(std::move(columns)) {}
   std::string texts_as_columns() const;
   std::string numbered_keys() const;
 
   std::vector<std::string> columns_;
+  std::string table_;     ///< quoted
+  std::string versions_;  ///< the rows as a source with their documents' revisions
+  std::string identity_;  ///< the columns of it that differ between rows and between their versions
   std::string layout_;
 };
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "analytics/table/document_table.h"
 #include "analytics/table/type_inference.h"
 #include "base/ascii_case.h"
 #include "base/digest.h"
@@ -49,7 +50,7 @@ bool is_table_name(std::string_view name) {
   const auto is_letter = [](char c) { return to_lower(c) >= 'a' && to_lower(c) <= 'z'; };
   const auto is_allowed = [&](char c) { return is_letter(c) || c == '_' || (c >= '0' && c <= '9'); };
   return !name.empty() && name.size() <= Definition::table_name_bytes_max && is_letter(name.front()) &&
-         std::ranges::all_of(name, is_allowed) && !equals_ignoring_case(name, "documents");
+         std::ranges::all_of(name, is_allowed) && !equals_ignoring_case(name, documents_name);
 }
 
 Expected<json::object> read_flatten(const json::value& value) {
@@ -190,6 +191,12 @@ Expected<Definition> Definition::changed_to(const json::object& wanted) const {
   definition.by_container = by_container;
   definition.group_name = group_name;
   return definition;
+}
+
+std::vector<std::string> Definition::tables() const {
+  std::vector<std::string> names{std::string(documents_name)};
+  for (const auto& [path, table] : flatten) names.emplace_back(table.get_string());
+  return names;
 }
 
 void Definition::enter_group(std::string_view name, std::string_view key) {

@@ -53,6 +53,8 @@ struct Definition {
   Expected<Definition> with_ttl(std::int64_t seconds) const;
   /// The same with another name in the group, and a new id.
   Expected<Definition> with_name(std::string_view name) const;
+  /// The names of the store's tables: `documents`, then those of arrays.
+  std::vector<std::string> tables() const;
   /// The group is the one with this name, which has this key now.
   void enter_group(std::string_view name, std::string_view key);
   /// The table of a store with this definition can become that of `other`: only the time differs that rows stay.

@@ -18,7 +18,6 @@ using duckdb::Transaction;
 
 // Other tables are made again.
 constexpr std::int64_t format_version = 4;
-constexpr std::string_view documents_name = "documents";
 
 SchemaRules rules_of_elements(const SchemaRules& rules) {
   return {.include = {}, .mode = rules.mode, .flatten = {}};

@@ -18,6 +18,9 @@
 
 namespace octavo::analytics {
 
+/// The name of the table of documents.
+inline constexpr std::string_view documents_name = "documents";
+
 /// What a change of a document does to its row.
 enum class RowChange : std::uint8_t {
   remove = 0,

@@ -192,9 +192,11 @@ Expected<void> run_sql(WorkerState& state, Channel& channel, const Frame& first)
 
 Expected<void> export_into_folder(WorkerState& state, Channel& channel, const Frame& first) {
   OCTAVO_TRY(const auto request, read_object(first));
+  const TablePlace place = place_of_json(request.at("table").as_object());
   const FolderExport wanted{.parent = query::text_member(request, "parent"),
                             .folder = query::text_member(request, "folder"),
                             .owner = query::text_member(request, "owner"),
+                            .table = {query::text_member(request, "name"), place.file.stem().string()},
                             .partition_by = texts_member(request, "partition_by")};
   OCTAVO_TRY(const auto lease, open_asked(state, request));
   OCTAVO_TRY(auto connection, lease.connect());

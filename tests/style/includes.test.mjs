@@ -83,7 +83,7 @@ const allowed = {
   'analytics/table': 'analytics/duckdb',
   'analytics/channel': 'analytics/table',
   'analytics/sql': 'analytics/channel analytics/duckdb',
-  'analytics/export': 'analytics/channel analytics/duckdb analytics/sql',
+  'analytics/export': 'analytics/channel analytics/duckdb analytics/sql analytics/table',
   'analytics/worker': 'analytics/channel analytics/duckdb analytics/export analytics/sql analytics/table',
   'analytics/process': 'analytics/channel analytics/worker',
   'analytics/follow': 'analytics/channel analytics/process analytics/table',

@@ -8,6 +8,7 @@
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "analytics/analytics.h"
 #include "api/couch/analytics/database_store.h"
@@ -24,6 +25,7 @@ namespace {
 
 namespace json = boost::json;
 using analytics::Analytics;
+using analytics::documents_name;
 using analytics::FrameKind;
 
 struct ExportFormat {
@@ -42,10 +44,22 @@ Expected<ExportFormat> format_of(const Request& request) {
   return fail(ErrorCode::bad_request, "`format` must be `parquet`, `ndjson` or `csv`.", "query_parse_error");
 }
 
+/// `wanted`, if it is one of the store's tables.
+Expected<std::string> table_of(analytics::DatabaseAnalytics& store, std::string_view wanted, std::string_view word) {
+  const auto view = store.view();
+  if (!view) return std::string(wanted);  // store.table() says so
+  const auto tables = view->definition.tables();
+  if (std::ranges::find(tables, wanted) != tables.end()) return std::string(wanted);
+  return fail(ErrorCode::bad_request, fmt::format("`table` must be one of the store's: {}.", fmt::join(tables, ", ")),
+              word);
+}
+
 /// Names of databases may have characters that are none of a file's name, or end the header's value.
-std::string file_name(std::string_view database, std::string_view format) {
+std::string file_name(std::string_view database, std::string_view table, std::string_view format) {
+  std::string content(database);
+  if (table != documents_name) content.append("-").append(table);
   std::string name;
-  for (const char c : database) {
+  for (const char c : content) {
     const bool is_safe =
         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
     name += is_safe ? c : '_';
@@ -80,9 +94,12 @@ Task<Expected<Reply>> get_export(Call& call) {
   Analytics& analytics = *call.services.analytics;
   OCTAVO_CO_TRY_VOID(analytics.require_enabled());
   OCTAVO_CO_TRY(const auto format, format_of(call.request));
+  const std::string wanted(call.request.parameter("table").value_or(documents_name));
   auto begin = [&]() -> Expected<Analytics::Query> {
+    OCTAVO_TRY(const auto name, table_of(*store, wanted, "query_parse_error"));
     OCTAVO_TRY(const auto table, store->table());
-    return analytics.export_rows(table, json::object{{"sql", "select * from documents"}, {"format", format.name}});
+    return analytics.export_rows(
+        table, json::object{{"sql", fmt::format("select * from \"{}\"", name)}, {"format", format.name}});
   };
   OCTAVO_CO_TRY(auto query, co_await analytics.workers().run_blocking(std::move(begin)));
   OCTAVO_CO_TRY(const auto report, co_await read_report(call, analytics, query));
@@ -95,19 +112,14 @@ Task<Expected<Reply>> get_export(Call& call) {
     OCTAVO_CO_TRY(reply, co_await rows_reply(call, std::move(query), format.content_type));
   }
   reply.headers.emplace_back("X-Couch-Update-Seq", sequence_of(call, report));
-  reply.headers.emplace_back("Content-Disposition",
-                             fmt::format("attachment; filename=\"{}\"", file_name(call.database->name(), format.name)));
+  reply.headers.emplace_back("Content-Disposition", fmt::format("attachment; filename=\"{}\"",
+                                                                file_name(call.database->name(), wanted, format.name)));
   co_return reply;
 }
 
 std::unexpected<Error> syntax(std::string reason) {
   return fail(ErrorCode::bad_request, std::move(reason), "export_syntax");
 }
-
-struct FolderRequest {
-  std::string folder;
-  std::vector<std::string> partition_by;
-};
 
 Expected<std::string> folder_of(const json::value& value) {
   constexpr std::size_t name_bytes_max = 128;
@@ -137,18 +149,23 @@ Expected<std::vector<std::string>> columns_of(const json::value& value) {
   return columns;
 }
 
-Expected<FolderRequest> folder_request(const json::object& body) {
-  FolderRequest request;
+Expected<Analytics::FolderRequest> folder_request(const json::object& body) {
+  Analytics::FolderRequest request{.folder = {}, .owner = {}, .table = std::string(documents_name), .partition_by = {}};
   for (const auto& [name, value] : body) {
     if (name == "folder") {
       OCTAVO_TRY(request.folder, folder_of(value));
+    } else if (name == "table") {
+      if (!value.is_string()) return syntax("`table` must be the name of one of the store's tables.");
+      request.table = value.get_string();
     } else if (name == "partition_by") {
       OCTAVO_TRY(request.partition_by, columns_of(value));
     } else if (name == "format") {
       if (value != "parquet") return syntax("A folder has Parquet files: `format` must be `parquet`, or left out.");
     } else {
-      return syntax(fmt::format("`{}` is not known: an export into a folder has `folder`, `partition_by` and `format`.",
-                                std::string_view(name)));
+      return syntax(
+          fmt::format("`{}` is not known: an export into a folder has `folder`, `table`, `partition_by` and "
+                      "`format`.",
+                      std::string_view(name)));
     }
   }
   if (request.folder.empty()) return syntax("`folder` is missing: the name of the folder to export into.");
@@ -161,10 +178,12 @@ Task<Expected<Reply>> post_export(Call& call) {
   OCTAVO_CO_TRY_VOID(analytics.require_enabled());
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
-  OCTAVO_CO_TRY(const auto request, folder_request(body));
+  OCTAVO_CO_TRY(auto request, folder_request(body));
+  request.owner = call.database->instance_tag();
   auto begin = [&]() -> Expected<Analytics::Query> {
+    OCTAVO_TRY_VOID(table_of(*store, request.table, "export_syntax"));
     OCTAVO_TRY(const auto table, store->table());
-    return analytics.export_folder(table, request.folder, call.database->instance_tag(), request.partition_by);
+    return analytics.export_folder(table, request);
   };
   OCTAVO_CO_TRY(auto query, co_await analytics.workers().run_blocking(std::move(begin)));
   OCTAVO_CO_TRY(const auto report, co_await read_report(call, analytics, query));

@@ -50,19 +50,19 @@ async function rowsOf(folder) {
       rows.push(Object.fromEntries(Object.entries({ ...row, ...partition }).map(([key, value]) => [key, typeof value === 'bigint' ? Number(value) : value])));
     }
   }
-  return rows.sort((one, other) => Buffer.compare(Buffer.from(one._id), Buffer.from(other._id)));
+  return rows.sort((one, other) => Buffer.compare(Buffer.from(one._id), Buffer.from(other._id)) || one._position - other._position);
 }
 
 /// The table's rows as rowsOf() reads them.
-async function tableRows(server, db, columns) {
+async function tableRows(server, db, columns, table) {
   const texts = columns.map((column) => `nullif("${column}"::varchar, '') as "${column}"`).join(', ');
-  return ask(server, db, `select * ${texts && `replace (${texts})`} from documents order by _id`);
+  return ask(server, db, `select * ${texts && `replace (${texts})`} from ${table} order by _id${table === 'documents' ? '' : ', _position'}`);
 }
 
-async function assertExported(server, db, folder, columns) {
+async function assertExported(server, db, folder, columns, table = 'documents') {
   const read = await rowsOf(folder);
   const sorted = (row) => Object.fromEntries(Object.entries(row).sort());
-  assert.deepEqual(read.map(sorted), (await tableRows(server, db, columns)).map(sorted));
+  assert.deepEqual(read.map(sorted), (await tableRows(server, db, columns, table)).map(sorted));
 }
 
 const saveAll = async (server, db, docs) => {
@@ -307,4 +307,71 @@ test(`a folder is one state of the table, whenever a process is killed, seed ${s
   await assertOneState();
   assert.equal((await rowsOf(target)).length, count);
   assert.deepEqual(fs.readdirSync(folder).sort(), ['.orders.lock', 'orders']);
+});
+
+describe('exports of tables of arrays', needsLibrary, () => {
+  const skus = ['lamp', 'desk', 'chair'];
+  const order = (n, more = {}) => ({ _id: `o${n}`, n, city: `c${n % 2}`, items: Array.from({ length: n % 4 }, (_, i) => ({ sku: skus[(n + i) % 3], price: i + 0.5 })), ...more });
+
+  test('a folder has their rows; the next one writes the partitions whose documents have changed', async (t) => {
+    const { server, folder } = await startWithFolder(t);
+    const db = await server.database();
+    await saveAll(server, db, Array.from({ length: 40 }, (_, n) => order(n)));
+    await define(server, db, { flatten: { '/items': 'items' } });
+    const request = { folder: 'items', table: 'items', partition_by: ['sku'] };
+    const target = path.join(folder, 'items');
+    const first = await exported(server, db, request);
+    assert.deepEqual([first.rows, first.partitions, first.written], [60, 3, 3]);
+    assert.deepEqual(fs.readdirSync(target).sort(), ['_octavo.json', 'sku=chair', 'sku=desk', 'sku=lamp']);
+    await assertExported(server, db, target, ['sku'], 'items');
+    const same = await exported(server, db, request);
+    assert.deepEqual([same.written, same.removed], [0, 0]);
+    await change(server, db, 'o1', { items: [{ sku: 'desk', price: 100 }] });  // it was [desk] before
+    assert.equal((await exported(server, db, request)).written, 1);
+    await assertExported(server, db, target, ['sku'], 'items');
+    await change(server, db, 'o1', { items: [] });
+    const files = filesOf(target);
+    const { written, rows } = await exported(server, db, request);
+    assert.deepEqual([written, rows], [1, 59]);
+    assert.equal(Object.entries(filesOf(target)).filter(([name, inode]) => files[name] === inode).length, 2);
+    // Another array whose table has the same name and columns is another export, and so is the table of documents.
+    await saveAll(server, db, [{ _id: 'other', others: [{ sku: 'desk', price: 1 }] }]);
+    await define(server, db, { flatten: { '/others': 'items' } });
+    assert.equal((await exported(server, db, request)).rows, 1);
+    await assertExported(server, db, target, ['sku'], 'items');
+    assert.equal((await exported(server, db, { folder: 'items' })).rows, 41);
+    await assertExported(server, db, target, []);
+  });
+
+  test('a file of each format has them', async (t) => {
+    const { server } = await startWithFolder(t);
+    const db = await server.database();
+    await saveAll(server, db, [order(2), order(3)]);
+    await define(server, db, { flatten: { '/items': 'items' } });
+    const { sequence } = await current(server, db);
+    const file = (format) => server.get(`/${db}/_export?table=items&format=${format}`, { timeoutMs: 300_000 });
+    const expected = [2, 3].flatMap((n) => order(n).items.map((item, i) => ({ _id: `o${n}`, _position: i, _rest: null, ...item })));
+    const parquet = await file('parquet');
+    assert.equal(parquet.status, 200);
+    assert.match(parquet.headers['content-disposition'], new RegExp(`"${db}-items\\.parquet"`));
+    assert.match(parquet.headers['x-couch-update-seq'], new RegExp(`^${sequence}-`));
+    const read = await parquetReadObjects({ file: parquet.raw.buffer.slice(parquet.raw.byteOffset, parquet.raw.byteOffset + parquet.raw.byteLength) });
+    assert.deepEqual(read.map((row) => ({ ...row, _position: Number(row._position) })), expected);
+    assert.deepEqual((await file('ndjson')).text.trim().split('\n').map((line) => JSON.parse(line)), expected);
+    assert.deepEqual((await file('csv')).text.trim().split('\r\n'), ['"_id","_position","_rest","sku","price"', ...expected.map((row) => `${row._id},${row._position},,${row.sku},${row.price}`)]);
+  });
+
+  test('a table that the store does not have is refused', async (t) => {
+    const { server, folder } = await startWithFolder(t);
+    const db = await server.database();
+    await define(server, db, { flatten: { '/items': 'items' } });
+    await current(server, db);
+    for (const table of ['other', 'state', 'items"; --', 'Items', '']) {
+      expectError(await server.get(`/${db}/_export?format=csv&table=${encodeURIComponent(table)}`), 400, 'query_parse_error', /documents, items/);
+      expectError(await exportTo(server, db, { folder: 'x', table }), 400, 'export_syntax', /documents, items/);
+    }
+    expectError(await exportTo(server, db, { folder: 'x', table: 7 }), 400, 'export_syntax', /`table`/);
+    expectError(await exportTo(server, db, { folder: 'x', table: 'items', partition_by: ['_id'] }), 400, 'export_syntax');
+    assert.deepEqual(fs.readdirSync(folder).filter((name) => !name.startsWith('.')), []);
+  });
 });
