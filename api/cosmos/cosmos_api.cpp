@@ -70,8 +70,8 @@ bool is_container_itself(const Call& call) {
   return call.path.resource == Resource::container;
 }
 
-// The link of names of the owner as the client wrote it: the database of a container, and the container of what is in it.
-// Clients identify the container by it, and make their link to a container of it.
+// The link of names of the owner as the client wrote it: the database of a container, and the container of what is in
+// it. Clients identify the container by it, and make their link to a container of it.
 std::string owner_link(const Call& call) {
   std::string_view path = call.request.raw_path;
   while (path.starts_with('/')) path.remove_prefix(1);
@@ -120,6 +120,12 @@ bool is_certificate(const std::vector<std::string>& segments) {
 // the port is open: databases are opened before.
 bool is_health_probe(const std::vector<std::string>& segments) {
   return segments.size() == 1 && (segments[0] == "alive" || segments[0] == "ready");
+}
+
+// The path at which clients ask whether and where they shall send telemetry. The answer is a constant, so it needs no
+// key.
+bool is_client_configuration(const std::vector<std::string>& segments) {
+  return segments.size() == 1 && segments[0] == "clientconfigs";
 }
 
 void spend(const Accounting& account, bool reads) {
@@ -198,16 +204,19 @@ Expected<Reply> CosmosApi::certificate(const Request& request) const {
   return reply;
 }
 
-Expected<Reply> CosmosApi::health(const Request& request) {
+Expected<Reply> CosmosApi::constant(const Request& request, std::string_view json) {
   if (request.method != Method::get && request.method != Method::head) return method_not_allowed();
   Reply reply;
-  reply.body = R"({"status":"ok"})";
+  reply.body = json;
   return reply;
 }
 
 Handled CosmosApi::dispatch(Call& call) {
   if (is_certificate(call.request.segments)) co_return certificate(call.request);
-  if (is_health_probe(call.request.segments)) co_return health(call.request);
+  if (is_health_probe(call.request.segments)) co_return constant(call.request, R"({"status":"ok"})");
+  if (is_client_configuration(call.request.segments)) {
+    co_return constant(call.request, R"({"clientTelemetryConfiguration":{"isEnabled":false,"endpoint":null}})");
+  }
   OCTAVO_CO_TRY(call.path, ResourcePath::parse(call.request.segments));
   if (!call.path.database.empty()) call.path.resolve_alias(registry_.resolve(call.path.database));
   OCTAVO_CO_TRY_VOID(co_await authorize(call));

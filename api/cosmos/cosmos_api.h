@@ -36,7 +36,7 @@ class CosmosApi final : public Handler {
   Task<Expected<void>> authorize(Call& call);
 
   Expected<Reply> certificate(const Request& request) const;
-  static Expected<Reply> health(const Request& request);
+  static Expected<Reply> constant(const Request& request, std::string_view json);
 
   const std::function<std::string()> certificate_pem_;
   Registry registry_;

@@ -52,6 +52,7 @@ Reply changes_reply(std::string_view container_rid, std::string_view body, std::
   if (count == 0) {
     reply.status = 304;
     reply.content_type = {};
+    reply.headers.emplace_back("x-ms-item-count", "0");  // the .NET client reads it from these pages, too
     return reply;
   }
   begin_feed(reply.body, container_rid, "Documents");

@@ -118,7 +118,7 @@ export function listChanges({ request, database }) {
     shown.length === size && rows.length > size
       ? new Sequence(database, newest, 'position')
       : new SequenceWithin(database, newest, newestPosition(database, newest), 'position');
-  if (shown.length === 0) return noContent(304, { etag });
+  if (shown.length === 0) return noContent(304, { etag, 'x-ms-item-count': '0' });
   return feedReply(
     database,
     shown.map(({ documentId, leaf }) => ({ ...showItem(database, documentId, leaf), _lsn: aPosition })),

@@ -81,7 +81,7 @@ export function listVersions({ request, database }) {
   const mayExpire = database.versions.some(({ expires }) => expires);
   const newest = Math.max(since, ...certain.map(({ sequence }) => sequence));
   const etag = new SequenceWithin(database, newest, newestPosition(database, newest), 'position');
-  if (certain.length === 0 && !mayExpire) return new Reply(304, '', { etag });
+  if (certain.length === 0 && !mayExpire) return new Reply(304, '', { etag, 'x-ms-item-count': '0' });
   const status = new Judged((value) =>
     value === 200 || (value === 304 && certain.length === 0) ? undefined : `expected versions, got ${value}`,
   );
