@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "analytics/table/array_path.h"
 #include "analytics/table/document_table.h"
 #include "analytics/table/type_inference.h"
 #include "base/ascii_case.h"
@@ -26,6 +27,7 @@ using storage::Catalog;
 constexpr std::string_view syntax_word = "analytics_syntax";
 constexpr std::string_view fact_name = "analytics";
 constexpr std::size_t id_bytes = 16;
+constexpr std::size_t path_bytes_shown = 64;
 constexpr std::string_view databases_area = "analytics";
 
 // Names of databases and schemas that there are already: with a second one, names in statements would be ambiguous.
@@ -56,8 +58,8 @@ bool is_table_name(std::string_view name) {
 Expected<json::object> read_flatten(const json::value& value) {
   const auto refused = [](std::string_view reason) {
     return fail(ErrorCode::bad_request,
-                fmt::format("`flatten` must name properties of the top level and a table for each, such as "
-                            "{{\"/items\":\"items\"}}: {}.",
+                fmt::format("`flatten` must have paths of arrays and a table for each, such as {{\"/orders\":\"orders\", "
+                            "\"/orders/[]/items\":\"items\"}}: {}.",
                             reason),
                 syntax_word);
   };
@@ -67,8 +69,15 @@ Expected<json::object> read_flatten(const json::value& value) {
   json::object flatten;
   std::vector<std::string> tables;
   for (const auto& [path, table] : value.get_object()) {
-    const auto property = property_of_path(path);
-    if (!property) return refused(fmt::format("`{}` is no such property", std::string_view(path).substr(0, 64)));
+    const auto parsed = ArrayPath::parse(path);
+    const std::string_view shown = std::string_view(path).substr(0, path_bytes_shown);
+    if (!parsed) {
+      return refused(fmt::format("`{}` is no path of 1 to {} names, with `[]` behind the name of an array for its elements",
+                                 shown, ArrayPath::names_max));
+    }
+    if (const auto parent = parsed->parent(); !parent.empty() && !value.get_object().contains(parent)) {
+      return refused(fmt::format("`{}` needs a table for `{}`, too", shown, parent.substr(0, path_bytes_shown)));
+    }
     const std::string_view name = table.is_string() ? std::string_view(table.get_string()) : std::string_view();
     if (!is_table_name(name)) {
       return refused(fmt::format("the name of a table has letters, digits and `_`, begins with a letter, has at most {} "
@@ -77,7 +86,7 @@ Expected<json::object> read_flatten(const json::value& value) {
     }
     tables.push_back(lower_case(name));
     if (std::ranges::count(tables, tables.back()) > 1) return refused("two tables have the same name");
-    flatten[*property] = table;
+    flatten[path] = table;
   }
   return flatten;
 }

@@ -27,7 +27,7 @@ struct Definition {
   std::string id;  ///< names the table's file: another definition gets another file
   /// Names of properties of the top level; empty: all.
   std::vector<std::string> include;
-  /// Names of properties of the top level, and of the tables for the elements of their arrays.
+  /// Paths of arrays (ArrayPath), and the names of the tables for their elements.
   boost::json::object flatten;
   /// How long rows stay. 0: as long as their documents; forever: for ever; other numbers: seconds after the last write of
   /// the document, whether or not it still exists.

@@ -7,7 +7,6 @@
 
 #include "analytics/table/column_buffer.h"
 #include "analytics/table/table_appender.h"
-#include "query/json/json_cursor.h"
 
 namespace octavo::analytics {
 
@@ -19,20 +18,32 @@ using duckdb::Transaction;
 // Other tables are made again.
 constexpr std::int64_t format_version = 4;
 
-SchemaRules rules_of_elements(const SchemaRules& rules) {
-  return {.include = {}, .mode = rules.mode, .flatten = {}};
+/// The table of the rows at `path`, which is empty for documents: what is in tables of its own, or below, is not in its rows.
+GrowingTable table_of(std::string name, std::optional<ArrayPath> path, SchemaRules rules, const StoreRules& all) {
+  std::vector<ArrayPath::Names> elsewhere;
+  for (const Flattening& inside : all.flatten) {
+    const ArrayPath::Names& names = inside.path.names();
+    if (inside.path.parent() != (path ? std::string_view(path->text()) : std::string_view())) continue;
+    if (names.size() == 1) {
+      rules.flattened.push_back(names.front());
+    } else {
+      elsewhere.push_back(names);
+    }
+  }
+  return {std::move(name), std::move(path), std::move(elsewhere), std::move(rules)};
 }
 
 }  // namespace
 
-DocumentTable::DocumentTable(Connection connection, const SchemaRules& rules) : connection_(std::move(connection)) {
-  tables_.emplace_back(std::string(documents_name), RowKind::document, rules);
+DocumentTable::DocumentTable(Connection connection, const StoreRules& rules) : connection_(std::move(connection)) {
+  tables_.push_back(table_of(std::string(documents_name), std::nullopt, rules.documents, rules));
   for (const Flattening& flattening : rules.flatten) {
-    tables_.emplace_back(flattening.table, RowKind::element, rules_of_elements(rules));
+    const SchemaRules of_elements{.include = {}, .mode = rules.documents.mode};
+    tables_.push_back(table_of(flattening.table, flattening.path, of_elements, rules));
   }
 }
 
-Expected<DocumentTable> DocumentTable::open(Connection connection, const SchemaRules& rules, std::uint64_t beyond,
+Expected<DocumentTable> DocumentTable::open(Connection connection, const StoreRules& rules, std::uint64_t beyond,
                                             std::uint64_t rereads) {
   DocumentTable table(std::move(connection), rules);
   OCTAVO_TRY(const bool loaded, table.load(beyond, rereads));
@@ -120,24 +131,6 @@ Expected<void> DocumentTable::store_state(const TableState& state) {
                                      state.checkpoint, state.purge_count, state.built, state.rereads, state.reread_to));
 }
 
-// The arrays of a document whose elements are rows, for the tables of these.
-void DocumentTable::find_elements(const RowSource& document, std::vector<TableRows>& batch) const {
-  const auto& flatten = tables_.front().schema().rules().flatten;
-  if (flatten.empty()) return;
-  query::JsonCursor cursor(document.json);
-  for (bool more = cursor.enter(); more; more = cursor.next()) {
-    const std::string_view name = cursor.name();
-    const auto found = std::ranges::find(flatten, name, &Flattening::property);
-    const bool is_array = cursor.front() == '[';
-    const std::string_view raw = cursor.skip();
-    if (found == flatten.end() || !is_array) continue;
-    TableRows& rows = batch[1 + static_cast<std::size_t>(found - flatten.begin())];
-    query::JsonCursor elements(raw);
-    for (bool another = elements.enter(); another; another = elements.next()) rows.schema.learn_element(elements);
-    rows.rows.push_back({document.id, {}, 0, raw});
-  }
-}
-
 Expected<void> DocumentTable::apply(const std::vector<TableChange>& changes, std::uint64_t reached, bool complete) {
   std::vector<TableRows> batch;
   for (const GrowingTable& table : tables_) batch.push_back({table.schema(), {}});
@@ -150,9 +143,7 @@ Expected<void> DocumentTable::apply(const std::vector<TableChange>& changes, std
       return fail(ErrorCode::corrupted, fmt::format("The body of {} is no object.", change.id));
     }
     const RowSource row{change.id, change.revision, change.modified_s, change.json};
-    batch.front().schema.learn(change.json);
-    batch.front().rows.push_back(row);
-    find_elements(row, batch);
+    for (std::size_t n = 0; n < tables_.size(); ++n) tables_[n].learn(batch[n], row);
   }
   OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
   for (std::size_t n = 0; n < tables_.size(); ++n) OCTAVO_TRY_VOID(tables_[n].grow(connection_, batch[n].schema));

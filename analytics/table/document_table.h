@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analytics/duckdb/connection.h"
+#include "analytics/table/array_path.h"
 #include "analytics/table/growing_table.h"
 #include "analytics/table/row_writer.h"
 #include "analytics/table/schema.h"
@@ -20,6 +21,18 @@ namespace octavo::analytics {
 
 /// The name of the table of documents.
 inline constexpr std::string_view documents_name = "documents";
+
+/// The elements of the arrays at a path are the rows of a table of their own.
+struct Flattening {
+  ArrayPath path;
+  std::string table;
+};
+
+/// Which tables a store has, and which columns they get.
+struct StoreRules {
+  SchemaRules documents;
+  std::vector<Flattening> flatten = {};
+};
 
 /// What a change of a document does to its row.
 enum class RowChange : std::uint8_t {
@@ -59,7 +72,8 @@ struct TableState {
 /// Format (analytical store):
 ///   documents            _id varchar, _rev varchar, _ts bigint, _deleted boolean, _rest json, then the columns of
 ///                        octavo.columns
-///   <table>              _id varchar, _position bigint, _rest json, then columns    the elements of a flattened property
+///   <table>              _id varchar, [_position_1 bigint, … of the elements around it, the outermost one first,]
+///                        _position bigint, _rest json, then columns    the elements of the arrays at a path
 ///   octavo.state         format bigint, checkpoint bigint, purge_count bigint, built boolean, rereads bigint,
 ///                        reread_to bigint    one row
 ///   octavo.columns       table_name varchar, position bigint, name varchar, type varchar (`Types of columns`),
@@ -69,10 +83,10 @@ struct TableState {
 /// change is missing or there twice. One thread at a time.
 class DocumentTable {
  public:
-  /// Opens or creates the table in the database that the connection uses. `rules` decide which columns it has. `beyond`: the
+  /// Opens or creates the table in the database that the connection uses. `rules` decide which tables and columns there are. `beyond`: the
   /// sequence of the database; a table that is further belongs to another past, and is made again. `rereads`: if it is
   /// another number than the table's, the rows stay and the checkpoint is 0. Errors: those of error_of().
-  static Expected<DocumentTable> open(duckdb::Connection connection, const SchemaRules& rules,
+  static Expected<DocumentTable> open(duckdb::Connection connection, const StoreRules& rules,
                                       std::uint64_t beyond, std::uint64_t rereads);
 
   const TableState& state() const { return state_; }
@@ -89,14 +103,13 @@ class DocumentTable {
   Expected<std::vector<std::string>> ids_after(std::string_view after, std::size_t count_max);
 
  private:
-  DocumentTable(duckdb::Connection connection, const SchemaRules& rules);
+  DocumentTable(duckdb::Connection connection, const StoreRules& rules);
 
   Expected<bool> load(std::uint64_t beyond, std::uint64_t rereads);
   Expected<void> create(std::uint64_t rereads);
   Expected<void> change_rows(const std::vector<std::string_view>& ids, FunctionRef<Expected<void>()> change);
   Expected<void> remove_rows(const std::vector<std::string_view>& ids);
   Expected<void> mark_rows(const std::vector<std::string_view>& ids);
-  void find_elements(const RowSource& document, std::vector<TableRows>& batch) const;
   Expected<void> store_state(const TableState& state);
 
   duckdb::Connection connection_;

@@ -20,11 +20,6 @@ using duckdb::quoted_text;
 // Of the rows that are passed to DuckDB at once, some 16 MiB.
 constexpr std::size_t chunk_cells_max = 1'000'000;
 
-std::string_view fixed_columns(RowKind kind) {
-  return kind == RowKind::document ? "_id varchar, _rev varchar, _ts bigint, _deleted boolean, _rest json"
-                                   : "_id varchar, _position bigint, _rest json";
-}
-
 std::string definition_of(const Column& column) {
   return quoted_name(column.name) + ' ' + sql_name(column.type);
 }
@@ -45,9 +40,42 @@ Expected<std::vector<Column>> stored_columns(Connection& connection, std::string
   return columns;
 }
 
+std::string GrowingTable::fixed_columns() const {
+  if (!path_) return "_id varchar, _rev varchar, _ts bigint, _deleted boolean, _rest json";
+  std::string columns = "_id varchar, ";
+  for (std::size_t n = 1; n < arrays(); ++n) columns += fmt::format("_position_{} bigint, ", n);
+  return columns + "_position bigint, _rest json";
+}
+
+// `texts` gets what elements are when they are not as they stand in the document.
+void GrowingTable::for_each_element(const RowSource& source, std::deque<std::string>& texts,
+                                    FunctionRef<void(ArrayPath::Positions, query::JsonCursor&)> visit) const {
+  path_->for_each_element(source.json, [&](ArrayPath::Positions positions, query::JsonCursor& element) {
+    if (elsewhere_.empty()) return visit(positions, element);
+    query::JsonCursor changed(without_arrays(element.skip(), elsewhere_, texts));
+    visit(positions, changed);
+  });
+}
+
+void GrowingTable::learn(TableRows& batch, const RowSource& document) const {
+  std::deque<std::string> texts;
+  if (!path_) {
+    batch.schema.learn(without_arrays(document.json, elsewhere_, texts));
+    batch.rows.push_back(document);
+    return;
+  }
+  const auto outermost = path_->outermost(document.json);
+  if (!outermost) return;
+  const RowSource& source = batch.rows.emplace_back(RowSource{document.id, {}, 0, *outermost});
+  for_each_element(source, texts, [&]([[maybe_unused]] ArrayPath::Positions positions, query::JsonCursor& element) {
+    batch.schema.learn_element(element);
+    texts.clear();
+  });
+}
+
 Expected<void> GrowingTable::create(Connection& connection) {
   schema_ = Schema(schema_.rules());
-  return connection.run(fmt::format("create or replace table {} ({})", quoted_name(name_), fixed_columns(kind_)));
+  return connection.run(fmt::format("create or replace table {} ({})", quoted_name(name_), fixed_columns()));
 }
 
 Expected<bool> GrowingTable::load(Connection& connection) {
@@ -72,7 +100,7 @@ Expected<void> GrowingTable::grow(Connection& connection, const Schema& schema) 
     OCTAVO_TRY(const auto rows, connection.rows("select count(*) from " + table));
     if (rows.front().front().integer == 0) {
       // One statement instead of a thousand.
-      std::string sql = fmt::format("create or replace table {} ({}", table, fixed_columns(kind_));
+      std::string sql = fmt::format("create or replace table {} ({}", table, fixed_columns());
       for (const Column& column : after) sql += ", " + definition_of(column);
       return connection.run(sql + ')');
     }
@@ -93,24 +121,26 @@ Expected<void> GrowingTable::grow(Connection& connection, const Schema& schema) 
 Expected<void> GrowingTable::append_rows(Connection& connection, TableRows& batch) {
   if (batch.rows.empty()) return {};
   TableAppender appender(connection, "main", name_.c_str());
-  RowWriter writer(batch.schema, kind_);
+  RowWriter writer(batch.schema, arrays());
+  std::deque<std::string> texts;  // those of the rows in the writer
   const auto pass_on = [&](bool is_last) {
     if (!is_last && writer.rows() < TableAppender::rows_max && writer.cells() < chunk_cells_max) return;
     appender.append(writer.columns());
     writer.clear();
+    texts.clear();
   };
   for (const RowSource& source : batch.rows) {
-    if (kind_ == RowKind::document) {
-      writer.write(source);
+    if (!path_) {
+      RowSource row = source;
+      row.json = without_arrays(source.json, elsewhere_, texts);
+      writer.write(row);
       pass_on(false);
       continue;
     }
-    query::JsonCursor elements(source.json);
-    std::int64_t position = 0;
-    for (bool more = elements.enter(); more; more = elements.next()) {
-      writer.write_element(source.id, position++, elements);
+    for_each_element(source, texts, [&](ArrayPath::Positions positions, query::JsonCursor& element) {
+      writer.write_element(source.id, positions, element);
       pass_on(false);
-    }
+    });
   }
   pass_on(true);
   return appender.finish();

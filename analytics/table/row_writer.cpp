@@ -23,14 +23,20 @@ double number_of(std::string_view raw) {
   return nearest > largest ? largest : nearest < -largest ? -largest : nearest;
 }
 
+std::vector<ColumnBuffer> fixed_columns(std::size_t arrays) {
+  if (arrays == 0) {
+    return ColumnBuffer::of({ValueKind::text, ValueKind::text, ValueKind::integer, ValueKind::boolean, ValueKind::json});
+  }
+  auto columns = ColumnBuffer::of({ValueKind::text});
+  for (std::size_t n = 0; n < arrays; ++n) columns.emplace_back(ValueType{ValueKind::integer, {}, {}});
+  columns.emplace_back(ValueType{ValueKind::json, {}, {}});
+  return columns;
+}
+
 }  // namespace
 
-RowWriter::RowWriter(Schema& schema, RowKind kind)
-    : schema_(schema),
-      columns_(kind == RowKind::document
-                   ? ColumnBuffer::of({ValueKind::text, ValueKind::text, ValueKind::integer, ValueKind::boolean, ValueKind::json})
-                   : ColumnBuffer::of({ValueKind::text, ValueKind::integer, ValueKind::json})),
-      first_property_(columns_.size()) {
+RowWriter::RowWriter(Schema& schema, std::size_t arrays)
+    : schema_(schema), columns_(fixed_columns(arrays)), first_property_(columns_.size()) {
   for (const Column& column : schema.columns()) columns_.emplace_back(column.type);
 }
 
@@ -169,9 +175,10 @@ void RowWriter::write(const RowSource& source) {
   end_row();
 }
 
-void RowWriter::write_element(std::string_view id, std::int64_t position, query::JsonCursor& cursor) {
+void RowWriter::write_element(std::string_view id, ArrayPath::Positions positions,
+                              query::JsonCursor& cursor) {
   columns_[0].text(id);
-  columns_[1].integer(position);
+  for (std::size_t n = 0; n < positions.size(); ++n) columns_[1 + n].integer(positions[n]);
   if (cursor.front() == '{') {
     write_object_columns(cursor);
   } else if (cursor.front() == 'n') {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analytics/table/array_path.h"
 #include "analytics/table/column_buffer.h"
 #include "analytics/table/schema.h"
 #include "query/json/json_cursor.h"
@@ -18,15 +19,13 @@ struct RowSource {
   std::string_view id;
   std::string_view revision;
   std::int64_t modified_s = 0;  ///< 0: unknown
-  std::string_view json;        ///< an object as normalize_document() leaves it; for rows of elements an array
+  std::string_view json;        ///< an object as normalize_document() leaves it; for rows of elements the outermost array
 };
 
-/// What a row stands for: a document, or an element of an array in one.
-enum class RowKind : std::uint8_t { document, element };
-
 /// Makes rows of documents, in columns: `_id`, `_rev`, `_ts`, `_deleted` (false), `_rest` (the properties without a column, as an object; NULL:
-/// there are none) and the columns of the schema. The rows of elements begin with `_id`, `_position`, `_rest`. Precondition: the schema has learnt the documents, and does not change
-/// meanwhile; the documents live until clear().
+/// there are none) and the columns of the schema. The
+/// rows of elements begin with `_id`, their positions and `_rest`. Precondition: the schema has learnt the documents, and
+/// does not change meanwhile; the documents live until clear().
 ///
 /// A value that is not of its column's type, or of its member's or element's in it, becomes NULL, and is counted for the
 /// column. So does a value that is too large. Numbers that are too large for a double become the nearest one.
@@ -37,11 +36,12 @@ class RowWriter {
   /// Of a row: each scalar, object and array, and each member that an object lacks, is a cell.
   static constexpr std::size_t row_cells_max = 1'000'000;
 
-  explicit RowWriter(Schema& schema, RowKind kind = RowKind::document);
+  /// `arrays`: how many are around each row, which is an element; 0: rows are documents.
+  explicit RowWriter(Schema& schema, std::size_t arrays = 0);
   void write(const RowSource& source);
   /// Reads the element that comes: an object's properties, or the property `value`; of null nothing. `id`: of its
-  /// document.
-  void write_element(std::string_view id, std::int64_t position, query::JsonCursor& cursor);
+  /// document. `positions`: as many as there are arrays.
+  void write_element(std::string_view id, ArrayPath::Positions positions, query::JsonCursor& cursor);
   /// Of the rows since clear().
   const std::vector<ColumnBuffer>& columns() const { return columns_; }
   std::size_t rows() const { return columns_.front().size(); }

@@ -65,7 +65,7 @@ void Schema::learn_property(std::string_view name, query::JsonCursor& cursor, st
 }
 
 bool Schema::is_flattened(std::string_view name) const {
-  return std::ranges::find(rules_.flatten, name, &Flattening::property) != rules_.flatten.end();
+  return std::ranges::find(rules_.flattened, name) != rules_.flattened.end();
 }
 
 std::optional<std::size_t> Schema::find(std::string_view name, std::size_t expected) const {

@@ -23,17 +23,12 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
-/// The elements of the arrays of a property are the rows of a table of their own.
-struct Flattening {
-  std::string property;
-  std::string table;
-};
-
 /// What decides which columns documents have.
 struct SchemaRules {
   std::vector<std::string> include;  ///< names of properties; empty: all
   InferenceMode mode = InferenceMode::well_defined;
-  std::vector<Flattening> flatten = {};  ///< these properties have no column
+  /// Properties whose arrays are the rows of other tables: they have no column.
+  std::vector<std::string> flattened = {};
 };
 
 /// The columns that the documents' properties of the top level have, in the order in which they came. Their types grow as

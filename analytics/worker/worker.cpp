@@ -132,12 +132,14 @@ Expected<std::string> answer(DocumentTable& table, const Frame& frame) {
 // Serves what follows one database, until the server closes the channel.
 Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) {
   OCTAVO_TRY(const auto request, read_object(first));
-  SchemaRules rules;
-  if (query::text_member(request, "mode") == full_fidelity) rules.mode = InferenceMode::full_fidelity;
-  rules.include = texts_member(request, "include");
+  StoreRules rules;
+  if (query::text_member(request, "mode") == full_fidelity) rules.documents.mode = InferenceMode::full_fidelity;
+  rules.documents.include = texts_member(request, "include");
   if (const auto* const tables = request.if_contains("flatten"); tables != nullptr && tables->is_object()) {
-    for (const auto& [property, table] : tables->get_object()) {
-      rules.flatten.push_back({std::string(property), std::string(table.get_string())});
+    for (const auto& [text, table] : tables->get_object()) {
+      auto path = ArrayPath::parse(text);
+      if (!path) return fail(ErrorCode::internal, "A message has no path of arrays.");
+      rules.flatten.push_back({*std::move(path), std::string(table.get_string())});
     }
   }
   OCTAVO_TRY(const auto lease, state.instances.open(place_of_json(request), true));

@@ -351,7 +351,7 @@ describe('answers', needsLibrary, () => {
     for (const [body, reason] of [
       [{ mode: 'best' }, /`mode` must be `well_defined` or `full_fidelity`/], [{ include: [] }, /`include`/], [{ include: ['city'] }, /`include`/],
       [{ include: ['/a/b'] }, /`include`/], [{ include: ['/_id'] }, /`include`/], [{ shards: 1 }, /Unknown member `shards`/],
-      [{ flatten: {} }, /1 to 8/], [{ flatten: ['/a'] }, /`flatten`/], [{ flatten: { items: 'items' } }, /`items`/], [{ flatten: { '/a/b': 'b' } }, /`\/a\/b`/],
+      [{ flatten: {} }, /1 to 8/], [{ flatten: ['/a'] }, /`flatten`/], [{ flatten: { items: 'items' } }, /`items`/], [{ flatten: { '/a//b': 'b' } }, /`\/a\/\/b`/],
       [{ flatten: { '/a': 'Documents' } }, /letters/], [{ flatten: { '/a': 'a b' } }, /letters/], [{ flatten: { '/a': '_a' } }, /letters/], [{ flatten: { '/a': 7 } }, /letters/],
       [{ flatten: { '/a': 'x', '/b': 'X' } }, /same name/], [{ flatten: Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`/p${n}`, `t${n}`])) }, /1 to 8/],
     ]) expectError(await server.put(`/${empty}/_analytics`, body), 400, 'analytics_syntax', reason);

@@ -13,14 +13,18 @@ const randomEditsAndKills = (group) => async (t) => {
   const server = await startAnalytics(t, { args: ['--durability=relaxed'].slice(random(2)) .map(() => '--storage-durability=relaxed') });
   let db = 'crashed';
   expectStatus(await server.put(`/${db}?q=2`), 201);
-  const definition = { mode: random(2) ? 'well_defined' : 'full_fidelity', ...(random(2) && { flatten: { '/p0': 'zeros', '/p1': 'ones' } }), ...group };
+  const some = (of) => of[random(of.length)]();
+  const flattenings = [
+    () => ({ '/p0': 'zeros', '/p1': 'ones' }),
+    () => ({ '/p0': 'zeros', '/p0/[]/l': 'lists', '/p0/[]/o/x/y': 'deep', '/p1/o/x/y': 'inside', '/p1/l': 'members' }),
+  ];
+  const definition = { mode: random(2) ? 'well_defined' : 'full_fidelity', ...(random(4) && { flatten: some(flattenings) }), ...group };
   t.diagnostic(JSON.stringify(definition));
   await define(server, db, definition);
   // Another table of the group, which follows its database meanwhile.
   expectStatus(await server.put('/steady'), 201);
   await define(server, 'steady', group.group && { ...definition, as: 'steady' });
   const scalars = [() => random(1000), () => random(1000) / 8, () => `t${random(9)}`, () => random(2) === 0, () => null];
-  const some = (of) => of[random(of.length)]();
   const list = (element) => Array.from({ length: random(4) }, element);
   // Members have values of one type each, and `grows`, which becomes JSON, has nothing else: a value that was NULL before its
   // place became JSON stays it, and that is not what a document says.

@@ -150,26 +150,59 @@ function propertyColumns(object, columns, mode) {
   return { ...row, _rest: rest.length > 0 ? Object.fromEntries(rest) : null };
 }
 
+/// Of a path in `flatten`, such as `/orders/[]/delivery/parcels`: the path of the array around it ('' for documents), the names
+/// from there, and the columns of positions.
+function pathParts(text) {
+  const end = text.lastIndexOf('/[]/');
+  const arrays = text.split('/[]/').length;
+  return {
+    parent: end < 0 ? '' : text.slice(0, end), names: text.slice(end < 0 ? 1 : end + 4).split('/'),
+    positions: Array.from({ length: arrays }, (_, n) => (n + 1 < arrays ? `_position_${n + 1}` : '_position')),
+  };
+}
+
+const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
+const valueAt = (object, names) => names.reduce((value, name) => (isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined), object);
+
+/// An object without the arrays that are the rows of other tables, which are below `path`.
+function withoutArrays(object, flatten, path) {
+  const copy = structuredClone(object);
+  for (const { parent, names } of Object.keys(flatten).map(pathParts)) {
+    if (parent === path && Array.isArray(valueAt(copy, names))) delete valueAt(copy, names.slice(0, -1))[names.at(-1)];
+  }
+  return copy;
+}
+
+/// The elements of the arrays at a path, with their positions.
+function* elementsAt(object, path) {
+  const { parent, names } = pathParts(path);
+  for (const { element, at } of parent ? elementsAt(object, parent) : [{ element: object, at: [] }]) {
+    const array = valueAt(element, names);
+    if (Array.isArray(array)) yield* array.map((inside, n) => ({ element: inside, at: [...at, n] }));
+  }
+}
+
 /// The rows that documents have, in the order of their ids, by the types of the columns; times of writes are left out.
-/// Arrays of the properties `flattened` are elsewhere.
-export function expectedRows(documents, columns, mode = 'well_defined', flattened = []) {
+/// Arrays of the paths in `flatten` are elsewhere. With `include` there are no other properties.
+export function expectedRows(documents, columns, mode = 'well_defined', flatten = {}, include = undefined) {
+  const isIncluded = (name) => !name.startsWith('_') && (!include || include.includes(`/${name}`));
   return inOrder([...documents].filter(({ _id }) => !_id.startsWith('_design/')).map((doc) => {
-    const properties = Object.entries(doc).filter(([name, value]) =>
-      !name.startsWith('_') && !(flattened.includes(name) && Array.isArray(value)));
+    const properties = Object.entries(withoutArrays(doc, flatten, '')).filter(([name]) => isIncluded(name));
     return { _deleted: false, _id: doc._id, _rev: doc._rev, ...propertyColumns(Object.fromEntries(properties), columns, mode) };
   }));
 }
 
-/// The rows of the elements of a property's arrays.
-export const expectedElements = (documents, property, columns, mode) =>
-  inOrder([...documents].filter((doc) => Array.isArray(doc[property])).flatMap((doc) => doc[property].map((element, n) => {
-    const isObject = element !== null && typeof element === 'object' && !Array.isArray(element);
-    const object = isObject ? element : element === null ? {} : { value: element };
-    return { _id: doc._id, _position: n, ...propertyColumns(object, columns, mode) };
-  })));
+/// The rows of the elements of the arrays at a path in `flatten`.
+export function expectedElements(documents, path, columns, mode, flatten) {
+  const { positions } = pathParts(path);
+  return inOrder([...documents].flatMap((doc) => [...elementsAt(doc, path)].map(({ element, at }) => {
+    const object = isObject(element) ? withoutArrays(element, flatten, path) : element === null ? {} : { value: element };
+    return { _id: doc._id, ...Object.fromEntries(positions.map((name, n) => [name, at[n]])), ...propertyColumns(object, columns, mode) };
+  })), positions);
+}
 
-const inOrder = (rows) => rows.sort((one, other) =>
-  Buffer.compare(Buffer.from(one._id), Buffer.from(other._id)) || one._position - other._position);
+const inOrder = (rows, positions = []) => rows.sort((one, other) =>
+  Buffer.compare(Buffer.from(one._id), Buffer.from(other._id)) || positions.reduce((order, name) => order || one[name] - other[name], 0));
 
 export async function documentsOf(server, db) {
   const { rows } = expectStatus(await server.get(`${pathOf(db)}/_all_docs?include_docs=true`), 200);
@@ -187,15 +220,15 @@ export async function assertSameRows(server, db, timeoutMs = 120_000) {
   let problem;
   await eventually(async () => {
     try {
-      const { columns, tables, definition: { mode, flatten = {}, ttl } } = await current(server, db, timeoutMs);
+      const { columns, tables, definition: { mode, flatten = {}, include, ttl } } = await current(server, db, timeoutMs);
       const living = ttl ? 'where _id in (select _id from documents where not _deleted)' : '';
       const documents = await documentsOf(server, db);
       const rows = await ask(server, db, `select * exclude (_ts) from documents ${living} order by _id`);
-      assertRows(rows, expectedRows(documents, columns, mode, Object.keys(flatten).map((name) => name.slice(1))), columns);
-      for (const [property, table] of Object.entries(flatten)) {
-        const elements = await ask(server, db, `select * from "${table}" ${living} order by _id, _position`);
+      assertRows(rows, expectedRows(documents, columns, mode, flatten, include), columns);
+      for (const [path, table] of Object.entries(flatten)) {
+        const elements = await ask(server, db, `select * from "${table}" ${living} order by _id, ${pathParts(path).positions}`);
         if (!ttl) assert.equal(elements.length, tables[table].rows);
-        assertRows(elements, expectedElements(documents, property.slice(1), tables[table].columns, mode), tables[table].columns);
+        assertRows(elements, expectedElements(documents, path, tables[table].columns, mode, flatten), tables[table].columns);
       }
       return true;
     } catch (error) {
