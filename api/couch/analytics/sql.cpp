@@ -26,7 +26,7 @@ using analytics::Analytics;
 using analytics::TablePlace;
 
 constexpr std::size_t sql_bytes_max = 1ULL << 20;
-constexpr std::size_t parameters_max = 1'000;
+constexpr std::size_t sql_parameters_max = 1'000;
 
 struct SqlRequest {
   std::string database;  ///< empty: a group
@@ -52,8 +52,8 @@ Expected<void> read_member(SqlRequest& request, std::string_view name, const jso
     if (std::string_view(value.get_string()).contains('\0')) return invalid_member(name, "a text without zero bytes");
     request.query["sql"] = value;
   } else if (name == "parameters") {
-    if (!value.is_array() || value.get_array().size() > parameters_max) {
-      return invalid_member(name, fmt::format("a list of at most {} values", parameters_max));
+    if (!value.is_array() || value.get_array().size() > sql_parameters_max) {
+      return invalid_member(name, fmt::format("a list of at most {} values", sql_parameters_max));
     }
     request.query["parameters"] = value;
   } else if (name == "format") {
