@@ -250,6 +250,13 @@ std::string effective_bound(HashPosition first, KeyScheme scheme) {
   return bytes;
 }
 
+bool EffectiveRange::holds(std::string_view document_id, KeyScheme scheme) const {
+  const auto key = TypedKey::decode(partition_key_of(document_id, true), scheme == KeyScheme::multi_hash);
+  if (!key) return false;
+  const std::string effective = key->effective(scheme);
+  return effective >= min && (max.empty() || effective < max);
+}
+
 HashPosition position_of_bound(std::string_view bytes, KeyScheme scheme) {
   if (scheme == KeyScheme::hash_v1) {
     // The lowest hash whose encoding is >= `bytes`.

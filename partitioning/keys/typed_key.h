@@ -58,6 +58,15 @@ class TypedKey {
   bool hierarchical_ = false;
 };
 
+/// Effective partition keys (bytes) from `min` to below `max`; an empty `max`: no bound.
+struct EffectiveRange {
+  std::string min;
+  std::string max;
+
+  /// Whether the partition key of this document, of a database with typed keys, lies in the range.
+  bool holds(std::string_view document_id, storage::KeyScheme scheme) const;
+};
+
 /// The effective partition key at which a range of positions starting at `first` begins: "" for 0.
 std::string effective_bound(HashPosition first, storage::KeyScheme scheme);
 /// The lowest position whose keys can be at or above the effective partition key `bytes`.

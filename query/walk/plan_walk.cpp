@@ -59,7 +59,8 @@ bool PlanWalk::is_in_narrow_scope(const Slice& slice, std::string_view id) const
   if (!id.starts_with(scope.id_prefix)) return false;
   if (!scope.hash_range) return true;
   const auto hash = partitioning::hash_position(id, database.partitioned(), database.key_scheme());
-  return hash >= scope.hash_range->first && hash < scope.hash_range->second;
+  if (hash < scope.hash_range->first || hash >= scope.hash_range->second) return false;
+  return !scope.effective_range || scope.effective_range->holds(id, database.key_scheme());
 }
 
 bool PlanWalk::is_point_wanted(const Slice& slice, std::string_view id) const {

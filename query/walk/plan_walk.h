@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "partitioning/database.h"
 #include "partitioning/keys/partition_key.h"
+#include "partitioning/keys/typed_key.h"
 #include "partitioning/scan.h"
 #include "query/index/index_entry.h"
 #include "query/plan/plan.h"
@@ -32,6 +33,10 @@ struct QueryScope {
   std::optional<std::size_t> physical_partition = {};  ///< one physical partition
   /// Documents whose hash position lies in [first, second): part of a physical partition, or of several.
   std::optional<std::pair<partitioning::HashPosition, partitioning::HashPosition>> hash_range = {};
+
+  /// Of these, documents whose effective partition keys lie in this range. Its bounds may divide a position, at which
+  /// all keys with the same first value of a hierarchy are. nullopt: the positions decide.
+  std::optional<partitioning::EffectiveRange> effective_range = {};
 
   std::string id_prefix = {};  ///< documents whose ids begin with this: the first levels of a hierarchical key
 

@@ -35,6 +35,12 @@ Expected<void> refuse_merged(partitioning::Database& database, std::size_t parti
                           partition_id));
 }
 
+// A bound of a physical partition is the beginning of a position, or the end of all. Others may lie inside of one.
+bool begins_position(std::string_view bound, storage::KeyScheme scheme) {
+  const auto position = partitioning::position_of_bound(bound, scheme);
+  return position == partitioning::hash_space_end || partitioning::effective_bound(position, scheme) == bound;
+}
+
 }  // namespace
 
 std::string session_token(std::size_t range, std::uint64_t sequence) {
@@ -67,10 +73,10 @@ Expected<FeedScope> FeedScope::parse(const Request& request, partitioning::Datab
     if (!knows_merges(request)) OCTAVO_TRY_VOID(refuse_merged(database, *scope.physical));
   }
   if (const auto header = request.header("x-ms-start-epk")) {
-    OCTAVO_TRY(scope.effective_min, effective_key(*header, "x-ms-start-epk"));
+    OCTAVO_TRY(scope.effective.min, effective_key(*header, "x-ms-start-epk"));
   }
   if (const auto header = request.header("x-ms-end-epk")) {
-    OCTAVO_TRY(scope.effective_max, effective_key(*header, "x-ms-end-epk"));
+    OCTAVO_TRY(scope.effective.max, effective_key(*header, "x-ms-end-epk"));
   }
   return scope;
 }
@@ -79,11 +85,7 @@ bool FeedScope::holds(std::string_view document_id, const ContainerDefinition& c
   if (!partition_key.empty()) return storage::in_logical_partition(document_id, partition_key);
   if (!key_prefix.empty() && !document_id.starts_with(key_prefix)) return false;
   if (!is_bounded()) return true;
-  const auto key =
-      partitioning::TypedKey::decode(partitioning::partition_key_of(document_id, true), container.hierarchical());
-  if (!key) return false;
-  const std::string effective = key->effective(container.key_scheme);
-  return effective >= effective_min && (effective_max.empty() || effective < effective_max);
+  return effective.holds(document_id, container.key_scheme);
 }
 
 std::vector<std::size_t> FeedScope::partition_ids(const partitioning::Database& database,
@@ -97,16 +99,18 @@ std::vector<std::size_t> FeedScope::partition_ids(const partitioning::Database& 
     return {database.locate_partition_key(map, key)};
   }
   if (!is_bounded()) return map.partition_ids();
-  return map.partition_ids_between(partitioning::position_of_bound(effective_min, container.key_scheme),
+  return map.partition_ids_between(partitioning::position_of_bound(effective.min, container.key_scheme),
                                    last_position(container));
 }
 
 partitioning::HashPosition FeedScope::last_position(const ContainerDefinition& container) const {
-  if (effective_max.empty()) return partitioning::hash_space_end - 1;
-  const auto bound = partitioning::position_of_bound(effective_max, container.key_scheme);
-  // A bound of a physical partition is the beginning of a position. Others may lie inside of one.
-  const bool is_exact = partitioning::effective_bound(bound, container.key_scheme) == effective_max;
-  return is_exact && bound > 0 ? bound - 1 : bound;
+  if (effective.max.empty()) return partitioning::hash_space_end - 1;
+  const auto bound = partitioning::position_of_bound(effective.max, container.key_scheme);
+  return begins_position(effective.max, container.key_scheme) && bound > 0 ? bound - 1 : bound;
+}
+
+bool FeedScope::is_of_whole_positions(const ContainerDefinition& container) const {
+  return begins_position(effective.min, container.key_scheme) && begins_position(effective.max, container.key_scheme);
 }
 
 Expected<std::vector<std::size_t>> FeedScope::current_partition_ids(const partitioning::Database& database,

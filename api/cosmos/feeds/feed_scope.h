@@ -9,20 +9,22 @@
 #include "api/models/container_definition.h"
 #include "partitioning/database.h"
 #include "partitioning/keys/partition_key.h"
+#include "partitioning/keys/typed_key.h"
 
 namespace octavo::api::cosmos {
 
 /// The part of a container that a feed or a query covers: a partition key, all keys with a common prefix (hierarchical
 /// keys), a partition key range, part of one, or everything.
 struct FeedScope {
-  std::string partition_key;            ///< as in document ids; empty: not limited to one
-  std::string key_prefix;               ///< prefix of its document ids; empty: none
-  std::optional<std::size_t> physical;  ///< one physical partition
-  std::string effective_min;            ///< bytes, inclusive; with effective_max: bounds of the keys
-  std::string effective_max;            ///< exclusive; empty: no bound
+  std::string partition_key;               ///< as in document ids; empty: not limited to one
+  std::string key_prefix;                  ///< prefix of its document ids; empty: none
+  std::optional<std::size_t> physical;     ///< one physical partition
+  partitioning::EffectiveRange effective;  ///< bounds of the keys
 
   bool holds(std::string_view document_id, const ContainerDefinition& container) const;
-  bool is_bounded() const { return !effective_min.empty() || !effective_max.empty(); }
+  bool is_bounded() const { return !effective.min.empty() || !effective.max.empty(); }
+  /// Whether the bounds divide no position: the keys with one first value of a hierarchy are all in it, or none is.
+  bool is_of_whole_positions(const ContainerDefinition& container) const;
 
   /// Ids of the physical partitions that can contain its documents, in the order of the hash space.
   std::vector<std::size_t> partition_ids(const partitioning::Database& database,

@@ -84,11 +84,10 @@ sql::SqlScope scope_of(const FeedScope& feed, const partitioning::Database& data
   }
   scope.physical_partition = feed.physical;
   if (feed.is_bounded()) {
-    scope.hash_range = {partitioning::position_of_bound(feed.effective_min, container.key_scheme),
-                        feed.effective_max.empty()
-                            ? partitioning::hash_space_end
-                            : partitioning::position_of_bound(feed.effective_max, container.key_scheme)};
-    if (scope.hash_range->first == scope.hash_range->second) ++scope.hash_range->second;
+    const auto first = partitioning::position_of_bound(feed.effective.min, container.key_scheme);
+    const auto end = feed.last_position(container) + 1;
+    scope.hash_range = {first, std::max(first + 1, end)};
+    if (end <= first || !feed.is_of_whole_positions(container)) scope.effective_range = feed.effective;
   }
   if (scope.physical_partition && database.physical_partition_count() == 1) scope.physical_partition.reset();
   return scope;

@@ -35,6 +35,28 @@ describe('queries of the Cosmos DB API', () => {
     assert.deepEqual(await all({ query: 'SELECT VALUE c.n FROM c WHERE ARRAY_CONTAINS(@list, c.n) ORDER BY c.n', parameters: [{ name: '@list', value: [5, 7, 900] }] }), [5, 7]);
   });
 
+  test('bounds of effective keys may lie between keys with the same first value', async () => {
+    const places = await newContainer(client, { partitionKey: { paths: ['/state', '/city', '/zip'], kind: 'MultiHash', version: 2 } });
+    for (const [id, state, city] of [['1', 'CA', 'Oxnard'], ['2', 'CA', 'Oxnard'], ['3', 'CA', 'Irvine'], ['4', 'WA', 'Redmond']]) {
+      await places.items.create({ id, state, city, zip: id });
+    }
+    // As clients in Python send a prefix of the key.
+    const within = async (min, max, query = 'SELECT VALUE c.id FROM c') => {
+      const reply = await cosmosRequest(server, 'POST', `/${places.url}/docs`, { body: { query, parameters: [] }, headers: {
+        'Content-Type': 'application/query+json', 'x-ms-documentdb-isquery': 'true', 'x-ms-documentdb-query-enablecrosspartition': 'true',
+        'x-ms-documentdb-partitionkeyrangeid': '0', 'x-ms-read-key-type': 'EffectivePartitionKeyRange', 'x-ms-start-epk': min, 'x-ms-end-epk': max } });
+      assert.equal(reply.status, 200, reply.text);
+      return reply.body.Documents.toSorted();
+    };
+    const california = '2F442D3F30B24D244283F3B36B4CB88B';
+    const oxnard = `${california}3BCEFBDDC93E6B92BBF05E9CF2116729`;
+    assert.deepEqual(await within(california, `${california}FF`), ['1', '2', '3']);
+    assert.deepEqual(await within(oxnard, `${oxnard}FF`), ['1', '2']);
+    assert.deepEqual(await within(oxnard, `${oxnard}FF`, 'SELECT VALUE COUNT(1) FROM c'), [2]);
+    assert.deepEqual((await Promise.all([within('', oxnard), within(oxnard, 'FF')])).flat().toSorted(), ['1', '2', '3', '4']);
+    assert.deepEqual(await within(oxnard, oxnard), []);
+  });
+
   test('order, top, offset and limit across all partitions', async () => {
     assert.deepEqual(await all('SELECT VALUE c.n FROM c ORDER BY c.n DESC OFFSET 10 LIMIT 5'), [189, 188, 187, 186, 185]);
     assert.deepEqual(await all('SELECT TOP 3 VALUE c.n FROM c ORDER BY c.n'), [0, 1, 2]);
