@@ -69,7 +69,8 @@ Expected<std::optional<Revision>> OptimisticTransaction::resolve_parent(
   const auto winner = before ? std::optional(before->revision) : std::nullopt;
   if (write.base != storage::WriteBase::parent) {
     if (write.base == storage::WriteBase::live_winner && !live) return fail(ErrorCode::not_found, "");
-    if (write.parent && (!live || *write.parent != before->revision)) return update_conflict();
+    const bool is_compared = write.base != storage::WriteBase::upserted || live;
+    if (write.parent && is_compared && (!live || *write.parent != before->revision)) return update_conflict();
     return winner;
   }
   if (write.parent ? write.parent != winner : live) return update_conflict();

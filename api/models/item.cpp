@@ -141,7 +141,7 @@ storage::DocumentWrite replacing_write(std::string document_id, std::string body
   storage::DocumentWrite write;
   write.id = std::move(document_id);
   write.body = std::move(body);
-  write.base = must_exist ? storage::WriteBase::live_winner : storage::WriteBase::any_winner;
+  write.base = must_exist ? storage::WriteBase::live_winner : storage::WriteBase::upserted;
   // A malformed ETag matches no revision: a missing item is 404 before it can be 412.
   if (condition.given && !condition.any) write.parent = condition.revision.value_or(storage::Revision());
   return write;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "api/models/errors.h"
 #include "query/index/raw_field.h"
 #include "query/json/parsed_document.h"
 #include "query/json/split.h"
@@ -87,7 +88,8 @@ bool is_complete(const TypedKey& key, const ContainerDefinition& container) {
 std::unexpected<Error> incomplete_key() {
   return fail(ErrorCode::bad_request,
               "The partition key supplied in x-ms-documentdb-partitionkey header has fewer components than defined in "
-              "the collection.");
+              "the collection.",
+              word::key_mismatch);
 }
 
 Expected<partitioning::TypedKey> required_key(const Request& request, const ContainerDefinition& container) {
@@ -106,7 +108,8 @@ Expected<TypedKey> key_of_item(std::string_view body, const ContainerDefinition&
   values.reserve(container.key_paths.size());
   for (const auto& path : container.key_paths) {
     const std::string_view raw = query::find_raw_field(body, path);
-    if (raw.empty()) {
+    // As in Azure Cosmos DB and in the clients, which send the key: an object or an array is no value.
+    if (raw.empty() || raw.front() == '{' || raw.front() == '[') {
       values.emplace_back(MissingValue{});
     } else if (raw.front() == '"') {
       OCTAVO_TRY(auto text, query::decode_json_string(raw));
@@ -116,13 +119,6 @@ Expected<TypedKey> key_of_item(std::string_view body, const ContainerDefinition&
       values.emplace_back(NullValue{});
     } else if (raw == "true" || raw == "false") {
       values.emplace_back(raw == "true");
-    } else if (raw.front() == '{' || raw.front() == '[') {
-      if (raw != "{}") {
-        return fail(ErrorCode::bad_request, "The value at the partition key path " +
-                                                container.key_path_texts[values.size()] +
-                                                " must be a string, a number, a boolean or null.");
-      }
-      values.emplace_back(MissingValue{});
     } else {
       double number = 0;
       const auto parsed = query::parse_json(raw);

@@ -75,6 +75,7 @@ enum class WriteBase : std::uint8_t {
   parent,       ///< DocumentWrite::parent, any leaf; without it the document must not exist or must be deleted
   live_winner,  ///< the winner, which must be live (else not_found), and be `parent` if given (else conflict)
   any_winner,   ///< the winner, if any, live or not; if `parent` is given the winner must be that revision, and live
+  upserted,     ///< the winner, if any, live or not; a live one must be `parent` if given (else conflict)
 };
 
 /// One edit. For `replicated` edits (`new_edits=false`) `history` is the revision and its ancestors, newest first; it

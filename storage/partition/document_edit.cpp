@@ -36,7 +36,8 @@ Expected<Expected<std::optional<Revision>>> DocumentWriter::resolve_parent(const
   const std::optional<Revision> winner = before.exists ? std::optional(before.document.revision) : std::nullopt;
   if (write.base != WriteBase::parent) {
     if (write.base == WriteBase::live_winner && !before.live) return Parent(fail(ErrorCode::not_found, ""));
-    if (write.parent && (!before.live || *write.parent != *winner)) return Parent(conflict());
+    const bool is_compared = write.base != WriteBase::upserted || before.live;
+    if (write.parent && is_compared && (!before.live || *write.parent != *winner)) return Parent(conflict());
     return Parent(winner);
   }
   // A deleted or expired document is written again on top of its last revision.

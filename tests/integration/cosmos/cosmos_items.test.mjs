@@ -106,6 +106,25 @@ describe('items of the Cosmos DB API', () => {
     const few = await errorOf(tenants.item('i', ['a', 1]).delete());
     assert.equal(few.code, 400);
     assert.match(few.body.message, /fewer components/);
+    assert.equal(few.substatus, 1001);
+  });
+
+  test('an object or an array at the path of the key is no value', async () => {
+    for (const [id, pk] of [['object', { a: 1 }], ['array', ['x']]]) {
+      // As clients in Python and Java send it.
+      const made = await cosmosRequest(server, 'POST', `/${container.url}/docs`, { body: { id, pk }, partition: [{}] });
+      assert.equal(made.status, 201, made.text);
+      assert.deepEqual((await container.item(id, undefined).read()).resource.pk, pk);
+    }
+  });
+
+  test('upserting with the tag of an item that is not there creates it, as on Azure', async () => {
+    const { resource } = await container.items.create({ id: 'tagged', pk: 'x' });
+    const options = { accessCondition: { type: 'IfMatch', condition: resource._etag } };
+    assert.equal((await container.items.upsert({ id: 'not there', pk: 'x' }, options)).statusCode, 201);
+    await container.item('tagged', 'x').delete();
+    assert.equal((await container.items.upsert({ id: 'tagged', pk: 'x', n: 2 }, options)).statusCode, 201);
+    assert.equal((await errorOf(container.items.upsert({ id: 'tagged', pk: 'x' }, options))).code, 412);
   });
 
   test('version-1 keys are hashed as the client does', async () => {

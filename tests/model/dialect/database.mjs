@@ -55,14 +55,14 @@ export class Database {
     return [...this.documents.values()].sort((a, b) => a.sequence - b.sequence);
   }
 
-  /// The parent of an edit of `id` that names `rev`. `base`: 'live winner' or 'any winner' for an edit on top of what is
-  /// there, which `rev` must be where it is named. Throws a conflict, or that nothing is there.
+  /// The parent of an edit of `id` that names `rev`. `base`: 'live winner', or 'upserted' for an edit on top of what is
+  /// there, which `rev` must be where it is named and there is something. Throws a conflict, or that nothing is there.
   #parentOf(tree, rev, base) {
     if (base !== undefined) {
       const winner = tree?.winner();
       const isLive = winner !== undefined && !winner.deleted;
       if (base === 'live winner' && !isLive) throw notFound();
-      if (rev !== undefined && !(isLive && winner.rev === rev)) throw conflict();
+      if (rev !== undefined && isLive && winner.rev !== rev) throw conflict();
       return winner?.rev;
     }
     if (rev !== undefined) {

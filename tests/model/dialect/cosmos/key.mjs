@@ -2,7 +2,7 @@
 // the colon. A key is a list of values, one for each path; undefined is no key. The beginning of such a list names all
 // the keys of a hierarchy below it.
 import { isObject } from '../request.mjs';
-import { badRequest } from './reply.mjs';
+import { badRequest, keyMismatch } from './reply.mjs';
 
 const isHierarchical = ({ paths }) => paths.length > 1;
 const isEmptyObject = (value) => isObject(value) && Object.keys(value).length === 0;
@@ -52,7 +52,7 @@ export function parseKey(text, container) {
 }
 
 export function completeKey(values, container) {
-  if (values.length !== container.paths.length) throw badRequest();
+  if (values.length !== container.paths.length) throw keyMismatch();
   return values;
 }
 
@@ -70,12 +70,10 @@ export function scopeOf(request, container) {
   return text ? parseKey(text, container) : [];
 }
 
-/// The key of an item that may be stored.
+/// The key of an item that may be stored. An object or an array is no value.
 export function storableKey(body, { paths }) {
   return paths.map((path) => {
     const value = valueAt(body, path);
-    if (isEmptyObject(value)) return undefined;
-    if (typeof value === 'object' && value !== null) throw badRequest();
-    return value;
+    return typeof value === 'object' && value !== null ? undefined : value;
   });
 }

@@ -24,7 +24,7 @@ export function runOperation(database, { kind, documentId, body, patch, match })
     case 'create':
       return write({});
     case 'upsert':
-      return write({ base: 'any winner', ...conditionOf(match) });
+      return write({ base: 'upserted', ...conditionOf(match) });
     case 'replace':
       return replacing({});
     case 'remove':
