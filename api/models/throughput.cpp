@@ -15,6 +15,7 @@ constexpr std::int64_t throughput_max = 1'000'000;
 constexpr std::int64_t autoscale_min = 1'000;
 constexpr std::int64_t manual_step = 100;
 constexpr std::int64_t autoscale_step = 1'000;
+constexpr std::int64_t increment_percent_max = 1'000;
 constexpr std::uint64_t bytes_per_unit = 1ULL << 30;  ///< stored, for each RU/s
 
 std::string valid_values(std::int64_t min, std::int64_t step) {
@@ -24,6 +25,20 @@ std::string valid_values(std::int64_t min, std::int64_t step) {
 
 std::uint32_t rounded_up(std::uint64_t value, std::uint64_t step, std::uint64_t min, std::uint64_t max) {
   return static_cast<std::uint32_t>(std::clamp((value + step - 1) / step * step, min, max));
+}
+
+/// `autoUpgradePolicy.throughputPolicy.incrementPercent` of autoscale settings.
+Expected<std::optional<std::uint32_t>> increment_percent_of(const boost::json::object& settings) {
+  const boost::json::value* found = settings.if_contains("autoUpgradePolicy");
+  for (const std::string_view name : {"throughputPolicy", "incrementPercent"}) {
+    found = found != nullptr && found->is_object() ? found->get_object().if_contains(name) : nullptr;
+  }
+  if (found == nullptr) return std::nullopt;
+  if (!found->is_int64() || found->get_int64() < 0 || found->get_int64() > increment_percent_max) {
+    return fail(ErrorCode::bad_request,
+                "incrementPercent must be a whole number between 0 and " + std::to_string(increment_percent_max) + ".");
+  }
+  return static_cast<std::uint32_t>(found->get_int64());
 }
 
 }  // namespace
@@ -45,9 +60,12 @@ Expected<void> check_lowest(const Throughput& throughput, std::uint64_t stored_b
 Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view> manual,
                                                   std::optional<std::string_view> autoscale) {
   const auto check = [](std::int64_t value, std::int64_t min, std::int64_t step) -> Expected<std::uint32_t> {
-    if (value < min || value > throughput_max || value % step != 0) {
-      return fail(ErrorCode::bad_request, valid_values(min, step));
+    if (value < min) {
+      return fail(ErrorCode::bad_request, "Requested throughput " + std::to_string(value) +
+                                              " is less than required minimum throughput " + std::to_string(min) +
+                                              ". " + valid_values(min, step));
     }
+    if (value > throughput_max || value % step != 0) return fail(ErrorCode::bad_request, valid_values(min, step));
     return static_cast<std::uint32_t>(value);
   };
   if (manual && autoscale) {
@@ -70,14 +88,17 @@ Expected<std::optional<Throughput>> throughput_of(std::optional<std::string_view
                   "x-ms-cosmos-offer-autopilot-settings must be {\"maxThroughput\": a whole number}.");
     }
     OCTAVO_TRY(const auto checked, check(max->get_int64(), autoscale_min, autoscale_step));
-    return Throughput{.autoscale_max = checked};
+    OCTAVO_TRY(const auto increment, increment_percent_of(settings.get_object()));
+    return Throughput{.autoscale_max = checked, .increment_percent = increment};
   }
   return std::nullopt;
 }
 
 boost::json::value to_json(const Throughput& throughput) {
-  return boost::json::object{
+  boost::json::object stored{
       {"manual", throughput.manual}, {"autoscale_max", throughput.autoscale_max}, {"enforced", throughput.enforced}};
+  if (throughput.increment_percent) stored["increment_percent"] = *throughput.increment_percent;
+  return stored;
 }
 
 Throughput throughput_from_json(const boost::json::value& value) {
@@ -90,6 +111,7 @@ Throughput throughput_from_json(const boost::json::value& value) {
   throughput.manual = number("manual");
   throughput.autoscale_max = number("autoscale_max");
   const auto* enforced = value.get_object().if_contains("enforced");
+  if (value.get_object().contains("increment_percent")) throughput.increment_percent = number("increment_percent");
   throughput.enforced = enforced != nullptr && *enforced == true;
   return throughput;
 }

@@ -15,6 +15,8 @@ struct Throughput {
   std::uint32_t manual = 0;         ///< 0: autoscale
   std::uint32_t autoscale_max = 0;  ///< 0: manual
   bool enforced = true;             ///< false: a default that is only shown
+  /// By how many percent Azure raises the maximum by itself; kept for clients, which send it back.
+  std::optional<std::uint32_t> increment_percent = std::nullopt;
 
   std::uint32_t highest() const { return autoscale_max != 0 ? autoscale_max : manual; }
 };

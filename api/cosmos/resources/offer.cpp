@@ -39,7 +39,12 @@ std::string Offer::to_json() const {
                                                         {"maxConsumedStorageEverInKB", stored_bytes / 1024}}}};
   if (throughput.autoscale_max != 0) {
     content["offerThroughput"] = throughput.autoscale_max / 10;
-    content["offerAutopilotSettings"] = json::object{{"maxThroughput", throughput.autoscale_max}};
+    json::object settings{{"maxThroughput", throughput.autoscale_max}};
+    if (throughput.increment_percent) {
+      settings["autoUpgradePolicy"] =
+          json::object{{"throughputPolicy", json::object{{"incrementPercent", *throughput.increment_percent}}}};
+    }
+    content["offerAutopilotSettings"] = std::move(settings);
   }
   return json::serialize(json::object{{"resource", resource_link},
                                       {"offerType", "Invalid"},

@@ -295,6 +295,23 @@ describe('resources of the Cosmos DB API', () => {
     assert.ok((await client.offers.readAll().fetchAll()).resources.length >= 2);
   });
 
+  test('the percentage by which Azure raises the maximum of autoscale is kept, and sent back', async () => {
+    const { database } = await client.databases.create({ id: 'raised' });
+    const settings = (max, percent) => ({ maxThroughput: max, autoUpgradePolicy: { throughputPolicy: { incrementPercent: percent } } });
+    const create = (id, asked) => cosmosRequest(server, 'POST', '/dbs/raised/colls', { body: { id, partitionKey: { paths: ['/pk'], kind: 'Hash' } },
+      headers: { 'x-ms-cosmos-offer-autopilot-settings': JSON.stringify(asked) } });
+    assert.equal((await create('c', settings(7000, 0))).status, 201);
+    const { resource: offer } = await database.container('c').readOffer();
+    assert.deepEqual(offer.content.offerAutopilotSettings, settings(7000, 0));
+    offer.content.offerAutopilotSettings = settings(5000, 20);
+    await client.offer(offer.id).replace(offer);
+    assert.deepEqual((await client.offer(offer.id).read()).resource.content.offerAutopilotSettings, settings(5000, 20));
+    const refused = await create('d', settings(-200, 0));
+    assert.equal(refused.status, 400);
+    assert.match(refused.body.message, /Requested throughput -200 is less than required minimum throughput 1000/);
+    assert.match((await create('d', settings(4000, 'many'))).body.message, /incrementPercent must be/);
+  });
+
   test('throughput decides the number of physical partitions, whose ranges cover the key space', async () => {
     const container = await newContainer(client, { throughput: 30_000 });
     const { resources } = await container.readPartitionKeyRanges().fetchAll();
