@@ -21,8 +21,8 @@ struct Script {
   std::string rid;   ///< in base64
   std::string etag;
   std::int64_t modified_s = 0;
-  std::string trigger_type;       ///< of triggers: `Pre` or `Post`
-  std::string trigger_operation;  ///< `All`, `Create`, …
+  std::string trigger_type;       ///< of triggers: `Pre` or `Post`, in the client's case
+  std::string trigger_operation;  ///< `All`, `Create`, …, in the client's case
 };
 
 /// The functions of one database, stored in the catalog and deleted with the database. All calls may wait for the disk:

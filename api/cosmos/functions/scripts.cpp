@@ -71,13 +71,10 @@ std::string shown(const Script& script, const KindWords& words, const ContainerD
   return out;
 }
 
-// The entry of `names` that equals `text` without regard to case; nullopt: none.
+// Whether an entry of `names` equals `text` without regard to case.
 template <std::size_t Count>
-std::optional<std::string> spelled(std::string_view text, const std::array<std::string_view, Count>& names) {
-  for (const auto name : names) {
-    if (equals_ignoring_case(text, name)) return std::string(name);
-  }
-  return std::nullopt;
+bool is_one_of(std::string_view text, const std::array<std::string_view, Count>& names) {
+  return std::ranges::any_of(names, [&](std::string_view name) { return equals_ignoring_case(text, name); });
 }
 
 // Reads the client's definition of the function.
@@ -97,15 +94,15 @@ Expected<Script> parse_script(const json::object& body, ScriptKind kind) {
   constexpr std::array<std::string_view, 2> trigger_types{"Pre", "Post"};
   constexpr std::array<std::string_view, 6> trigger_operations{"All",     "Create", "Update",
                                                                "Replace", "Delete", "Upsert"};
-  const auto type = spelled(text("triggerType"), trigger_types);
-  if (!type) return fail(ErrorCode::bad_request, "triggerType must be \"Pre\" or \"Post\".");
-  const auto operation = spelled(text("triggerOperation"), trigger_operations);
-  if (!operation) {
+  script.trigger_type = text("triggerType");
+  if (!is_one_of(script.trigger_type, trigger_types)) {
+    return fail(ErrorCode::bad_request, "triggerType must be \"Pre\" or \"Post\".");
+  }
+  script.trigger_operation = text("triggerOperation");
+  if (!is_one_of(script.trigger_operation, trigger_operations)) {
     return fail(ErrorCode::bad_request,
                 "triggerOperation must be one of All, Create, Update, Replace, Delete and Upsert.");
   }
-  script.trigger_type = *type;
-  script.trigger_operation = *operation;
   return script;
 }
 

@@ -17,6 +17,7 @@
 #include "api/scripts/script_session.h"
 #include "api/scripts/script_store.h"
 #include "api/scripts/user_functions.h"
+#include "base/ascii_case.h"
 #include "base/json_writer.h"
 #include "partitioning/optimistic_transaction.h"
 
@@ -68,7 +69,7 @@ Expected<std::vector<Trigger>> find_triggers(partitioning::Database& database, s
   for (const auto& name : names) {
     OCTAVO_TRY(auto script, store.find(ScriptKind::trigger, name));
     if (!script) return fail(ErrorCode::bad_request, "The trigger '" + name + "' does not exist.");
-    if (script->trigger_type != type) {
+    if (!equals_ignoring_case(script->trigger_type, type)) {
       return fail(ErrorCode::bad_request, "The trigger '" + name + "' is of the type " + script->trigger_type +
                                               ": it cannot be included as one of the type " + std::string(type) + '.');
     }
@@ -85,12 +86,12 @@ std::string_view operation_name(Kind kind) {
 }
 
 bool fires_on(const Trigger& trigger, Kind kind, bool exists) {
-  const std::string& on = trigger.operation;
+  const auto is_on = [&](std::string_view name) { return equals_ignoring_case(trigger.operation, name); };
   const bool replaces = kind == Kind::replace || kind == Kind::patch || (kind == Kind::upsert && exists);
-  if (on == "All") return true;
-  if (on == "Create") return kind == Kind::create || (kind == Kind::upsert && !exists);
-  if (on == "Delete") return kind == Kind::remove;
-  if (on == "Upsert") return kind == Kind::upsert;
+  if (is_on("All")) return true;
+  if (is_on("Create")) return kind == Kind::create || (kind == Kind::upsert && !exists);
+  if (is_on("Delete")) return kind == Kind::remove;
+  if (is_on("Upsert")) return kind == Kind::upsert;
   return replaces;  // Replace, Update
 }
 

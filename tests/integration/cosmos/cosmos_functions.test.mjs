@@ -424,8 +424,9 @@ describe('triggers of the Cosmos DB API', () => {
 
   test('they are resources, of two types', async () => {
     const { resource } = await trigger('t', 'pre', 'all', 'function () {}');
-    assert.equal(resource.triggerType, 'Pre');
-    assert.equal(resource.triggerOperation, 'All');
+    assert.equal(resource.triggerType, 'pre');  // clients in Python write it in lower case, and compare
+    assert.equal(resource.triggerOperation, 'all');
+    assert.equal((await container.items.create({ id: 'by t', pk: 'x' }, { preTriggerInclude: 't' })).statusCode, 201);
     assert.equal((await container.scripts.trigger('t').read()).resource.body, 'function () {}');
     assert.equal((await errorOf(trigger('u', 'during', 'All', 'function () {}'))).code, 400);
     assert.equal((await errorOf(trigger('u', 'Pre', 'Sometimes', 'function () {}'))).code, 400);
