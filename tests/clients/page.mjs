@@ -13,7 +13,7 @@ Octavo is tested with the client libraries that programs use, unmodified. Each o
 called in every mode of the library, and what it returns is compared with what the library's documentation promises. An
 operation *works* if nothing differs; *differs* if it does something else than with the original server; and is *not offered*
 if it fails with the error that the note names. Libraries for JavaScript are tested by the suites that the
-[README](../README.md#features) names; those for other languages are listed here.
+[README](../README.md#what-works) names; those for other languages are listed here.
 
 The tests run with \`scripts/test.sh clients\`; this page is written by \`node tests/clients/page.mjs\` from their results.
 `;

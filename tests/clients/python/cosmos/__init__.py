@@ -1,0 +1,1 @@
+"""What the suite of azure-cosmos checks, by area."""
