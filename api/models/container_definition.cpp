@@ -5,6 +5,7 @@
 #include "api/models/container_members.h"
 #include "api/models/container_parser.h"
 #include "api/models/database_properties.h"
+#include "api/models/item_key.h"
 #include "api/models/item_shape.h"
 #include "api/models/resource_id.h"
 #include "query/json/parsed_document.h"
@@ -127,6 +128,7 @@ Expected<std::shared_ptr<const ContainerDefinition>> container_of(const partitio
   }
   if (!is_container(definition->text)) return fail(ErrorCode::not_found, "");
   OCTAVO_TRY(auto container, ContainerDefinition::from_stored(definition->text, database.name()));
+  container.former = std::make_shared<FormerKeySlot>();
   container.shape = std::make_shared<const ItemShape>(container);
   auto shared = std::make_shared<const ContainerDefinition>(std::move(container));
   definition->parsed.store(shared, std::memory_order_release);

@@ -19,6 +19,7 @@
 namespace octavo::api::cosmos {
 
 class ItemShape;
+class FormerKeySlot;
 
 /// The area of the catalog with the databases of this API, which contain the containers
 /// (resources/database_definition.h).
@@ -55,6 +56,7 @@ struct ContainerDefinition {
   query::sql::ComputedProperties::Ptr computed;  ///< null: none
 
   std::shared_ptr<const ItemShape> shape;  ///< set in containers from container_of
+  std::shared_ptr<FormerKeySlot> former;   ///< likewise
 
   std::int64_t version_retention_s() const { return 60 * version_retention_min; }
   bool hierarchical() const { return key_scheme == storage::KeyScheme::multi_hash; }

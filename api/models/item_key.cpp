@@ -1,8 +1,11 @@
 #include "api/models/item_key.h"
 
 #include <cmath>
+#include <utility>
 
 #include "api/models/errors.h"
+#include "base/unix_time.h"
+#include "partitioning/engine.h"
 #include "query/index/raw_field.h"
 #include "query/json/parsed_document.h"
 #include "query/json/split.h"
@@ -11,6 +14,7 @@ namespace octavo::api::cosmos {
 
 namespace {
 
+namespace json = boost::json;
 using partitioning::KeyValue;
 using partitioning::MissingValue;
 using partitioning::NullValue;
@@ -42,6 +46,25 @@ std::optional<std::string_view> plain_string(std::string_view json) {
     }
   }
   return text;
+}
+
+constexpr std::string_view former_key_fact_name = "former_key";
+
+Expected<std::shared_ptr<const FormerKey>> read_former_key(partitioning::Database& database) {
+  OCTAVO_TRY(const auto text, database.engine().catalog().fact(
+                                  storage::Catalog::area_of_database(database.instance_tag()), former_key_fact_name));
+  if (!text) return nullptr;
+  const auto damaged = [] { return fail(ErrorCode::corrupted, "The former key of a container is damaged."); };
+  const auto parsed = query::parse_json(*text);
+  if (!parsed || !parsed->is_object()) return damaged();
+  const auto* const key = parsed->get_object().if_contains("partitionKey");
+  const auto* const until = parsed->get_object().if_contains("until_s");
+  if (key == nullptr || until == nullptr || !until->is_int64()) return damaged();
+  auto former = std::make_shared<FormerKey>();
+  OCTAVO_TRY(auto container, ContainerDefinition::from_request({{"id", "former"}, {"partitionKey", *key}}));
+  former->container = std::make_shared<const ContainerDefinition>(std::move(container));
+  former->until_s = until->get_int64();
+  return former;
 }
 
 }  // namespace
@@ -164,6 +187,33 @@ std::string document_id(const TypedKey& key, std::string_view id) {
 std::string_view item_id_of(std::string_view document_id) {
   const std::size_t colon = document_id.find(':');
   return colon == std::string_view::npos ? document_id : document_id.substr(colon + 1);
+}
+
+Expected<std::optional<storage::FactChange>> former_key_fact(const partitioning::Database& source,
+                                                             const partitioning::Database& successor,
+                                                             std::chrono::seconds grace) {
+  const auto before = container_of(source);
+  if (!before && before.error().code == ErrorCode::not_found) return std::nullopt;
+  if (!before) return std::unexpected(before.error());
+  OCTAVO_TRY(const auto after, container_of(successor));
+  const bool is_same = (*before)->key_path_texts == after->key_path_texts && (*before)->key_scheme == after->key_scheme;
+  if (is_same || grace.count() == 0) return std::nullopt;
+  const json::object former{{"partitionKey", (*before)->resource.at("partitionKey")},
+                            {"until_s", unix_now_s() + grace.count()}};
+  return storage::FactChange{storage::Catalog::area_of_database(successor.instance_tag()),
+                             std::string(former_key_fact_name), json::serialize(former)};
+}
+
+Expected<std::shared_ptr<const FormerKey>> FormerKeySlot::key_of(partitioning::Database& database) {
+  const State state = state_.load(std::memory_order_acquire);
+  if (state == State::none) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (state_.load(std::memory_order_relaxed) == State::unread) {
+    OCTAVO_TRY(key_, read_former_key(database));
+  }
+  if (key_ && key_->until_s <= unix_now_s()) key_.reset();
+  state_.store(key_ ? State::some : State::none, std::memory_order_release);
+  return key_;
 }
 
 }  // namespace octavo::api::cosmos

@@ -45,7 +45,7 @@ class ScriptStore {
   partitioning::Database& database_;
 };
 
-/// The query::copy::ScriptCarrier for containers: stored procedures, triggers and functions that the target lacks.
+/// The query::copy::Succession::carry of containers: stored procedures, triggers and functions that the target lacks.
 Expected<void> carry_scripts(partitioning::Database& source, partitioning::Database& target);
 
 /// Makes a program. Equal sources of one database share a world.

@@ -86,11 +86,10 @@ void Copies::begin_change_over(const EntryPtr& entry) {
 void Copies::change_over_by_itself(const EntryPtr& entry) {
   const CopyRecord record = view_of(*entry).record;
   const auto& definition = record.definition;
-  const std::string former = definition.former_name.empty() ? former_name_of(source_) : definition.former_name;
   Expected<ChangeOver> done = fail(ErrorCode::internal, {});
   boost::asio::io_context context(1);
   boost::asio::co_spawn(context.get_executor(),
-                        change_over(record.id, former, definition.pause_max, Clock::now() + attempt_time),
+                        change_over(record.id, definition.change_over, Clock::now() + attempt_time),
                         [&](const std::exception_ptr& exception, Expected<ChangeOver> result) {
                           if (!exception) done = std::move(result);
                         });

@@ -80,7 +80,7 @@ Expected<void> Copies::prepare_change_over(const CopyRecord& record) const {
         "copy_positions");
   }
   OCTAVO_TRY_VOID(take_over_projections(catalog, source_, *target, keeps_ids(*target, record)));
-  return carry_ == nullptr ? Expected<void>{} : carry_(source_, *target);
+  return succession_.carry == nullptr ? Expected<void>{} : succession_.carry(source_, *target);
 }
 
 bool Copies::keeps_ids(const partitioning::Database& target, const CopyRecord& record) const {
@@ -116,7 +116,7 @@ void Copies::tell_of_projections(const std::vector<std::string>& tags) const {
   }
 }
 
-Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, std::string former_name, milliseconds pause_max,
+Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, ChangeOverRequest request,
                                                        Clock::time_point deadline) {
   const auto keep_alive = source_.shared_from_this();
   const OnlyOne only_one(changes_over_);
@@ -125,6 +125,7 @@ Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, std::stri
   if (!entry) co_return fail(ErrorCode::conflict, "The copy has ended.");
   const std::string name = source_.name();
   const CopyRecord record = view_of(*entry).record;
+  if (request.former_name.empty()) request.former_name = former_name_of(source_);
   milliseconds retry = retry_first;
   while (true) {
     if (stopping_->load()) co_return fail(ErrorCode::not_found, "Database does not exist.");
@@ -134,7 +135,7 @@ Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, std::stri
     auto hold = [&] { return hold_projections(); };
     OCTAVO_CO_TRY(auto held, co_await source_.engine().workers().run_blocking(std::move(hold)));
     const auto begun = Clock::now();
-    OCTAVO_CO_TRY(const auto changed, co_await try_change_over(entry, former_name, pause_max));
+    OCTAVO_CO_TRY(const auto changed, co_await try_change_over(entry, request));
     if (changed) {
       ChangeOver done{name, std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begun)};
       auto tell = [&]() -> Expected<void> {
@@ -152,7 +153,7 @@ Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, std::stri
           ErrorCode::timeout,
           fmt::format("Each time, requests that write, or the rest of the documents, took longer than {} ms. Try "
                       "again when less is written, or with a longer `pause_max`.",
-                      pause_max.count()));
+                      request.pause_max.count()));
     }
     co_await sleep_for(retry);
     retry = std::min(2 * retry, retry_max);
@@ -170,10 +171,10 @@ Task<Expected<bool>> Copies::write_all_queued() {
   co_return true;
 }
 
-Task<Expected<std::optional<std::vector<std::string>>>> Copies::try_change_over(EntryPtr entry, std::string former_name,
-                                                                                milliseconds pause_max) {
+Task<Expected<std::optional<std::vector<std::string>>>> Copies::try_change_over(EntryPtr entry,
+                                                                                const ChangeOverRequest& request) {
   const ClosedGate closed(source_.gate());
-  const auto until = Clock::now() + pause_max;
+  const auto until = Clock::now() + request.pause_max;
   while (!source_.gate().is_empty()) {
     if (Clock::now() >= until) co_return std::nullopt;
     co_await sleep_for(gate_look);
@@ -184,12 +185,12 @@ Task<Expected<std::optional<std::vector<std::string>>>> Copies::try_change_over(
   if (!reached && reached.error().code == ErrorCode::timeout) co_return std::nullopt;
   OCTAVO_CO_TRY_VOID(reached);
   if (Clock::now() >= until) co_return std::nullopt;
-  auto work = [&] { return hand_over_name(entry, former_name); };
+  auto work = [&] { return hand_over_name(entry, request); };
   OCTAVO_CO_TRY(auto changed, co_await source_.engine().workers().run_blocking(std::move(work)));
   co_return std::optional(std::move(changed));
 }
 
-Expected<std::vector<std::string>> Copies::hand_over_name(const EntryPtr& entry, const std::string& former_name) {
+Expected<std::vector<std::string>> Copies::hand_over_name(const EntryPtr& entry, const ChangeOverRequest& request) {
   const std::lock_guard changing(change_mutex_);
   if (entry->record.has_ended) return fail(ErrorCode::conflict, "The copy has ended.");
   auto& engine = source_.engine();
@@ -205,9 +206,12 @@ Expected<std::vector<std::string>> Copies::hand_over_name(const EntryPtr& entry,
       changed = std::move(takeover.sources);
       auto all = facts_of_change_over(source_, record);
       all.insert(all.end(), takeover.facts.begin(), takeover.facts.end());
+      if (succession_.former_key == nullptr) return all;
+      OCTAVO_TRY(auto key, succession_.former_key(source_, *target, request.grace.value_or(grace_default)));
+      if (key) all.push_back(*std::move(key));
       return all;
     };
-    return engine.hand_over_name(source_, former_name, *target, facts);
+    return engine.hand_over_name(source_, request.former_name, *target, facts);
   };
   OCTAVO_TRY_VOID(end(entry, store));
   // Before the gate opens: requests that still hold the source must not write to it.

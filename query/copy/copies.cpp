@@ -31,10 +31,10 @@ std::unexpected<Error> no_copy() {
 
 }  // namespace
 
-Copies::Copies(partitioning::Database& source, ActiveTasks* tasks, project::FormReader read_form, ScriptCarrier carry)
+Copies::Copies(partitioning::Database& source, ActiveTasks* tasks, project::FormReader read_form, Succession succession)
     : source_(source),
       read_form_(read_form),
-      carry_(carry),
+      succession_(succession),
       context_{source, tasks, jobs_, progress_, nullptr},
       jobs_(source.engine().indexers()) {
   if (read_form_ == nullptr) return;

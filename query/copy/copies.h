@@ -21,9 +21,17 @@
 
 namespace octavo::query::copy {
 
-/// Gives the second database what the APIs keep beside the documents of the first one, and it lacks: scripts. The
-/// program passes this function to DatabaseServices. Blocks.
-using ScriptCarrier = Expected<void> (*)(partitioning::Database& source, partitioning::Database& target);
+/// What the APIs know of a database that takes the place of another one. The program passes it to DatabaseServices.
+struct Succession {
+  /// Gives the successor what the APIs keep beside the documents of the source, and it lacks: scripts. Blocks. Null:
+  /// nothing.
+  Expected<void> (*carry)(partitioning::Database& source, partitioning::Database& successor) = nullptr;
+  /// The fact by which the successor answers requests with the key of the source until `grace` is over; nullopt: none
+  /// is needed. Null: for no database.
+  Expected<std::optional<storage::FactChange>> (*former_key)(const partitioning::Database& source,
+                                                             const partitioning::Database& successor,
+                                                             std::chrono::seconds grace) = nullptr;
+};
 
 /// What a database is called after another one has taken its name, unless a client names it.
 std::string former_name_of(const partitioning::Database& database);
@@ -33,8 +41,7 @@ std::string former_name_of(const partitioning::Database& database);
 /// Thread-safe. As long as there is a copy that has not ended the database stays open.
 class Copies {
  public:
-  /// `carry`: null: nothing.
-  Copies(partitioning::Database& source, ActiveTasks* tasks, project::FormReader read_form, ScriptCarrier carry);
+  Copies(partitioning::Database& source, ActiveTasks* tasks, project::FormReader read_form, Succession succession);
   ~Copies();
 
   static constexpr std::size_t kept_max = 20;  ///< the oldest ended ones are forgotten first
@@ -53,12 +60,12 @@ class Copies {
     std::string name;                    ///< what the source was called, and the target is called now
     std::chrono::microseconds paused{};  ///< how long writes waited
   };
-  /// Ends the copy by giving its target the name of the source, which gets `former_name` and takes no more writes.
+  /// Ends the copy by giving its target the name of the source, which gets another one and takes no more writes.
   /// Requests that write wait meanwhile, for some milliseconds, and then go to the target. If it would take longer than
   /// `pause_max` they continue with the source, and it is tried again until the deadline. Errors: not_found; timeout;
   /// conflict: the copy is paused, or its target was not made to follow the source (copy_positions), or a projection
   /// cannot continue with the target (copy_projections); those of Engine::hand_over_name; why it makes no progress.
-  Task<Expected<ChangeOver>> change_over(std::string id, std::string former_name, std::chrono::milliseconds pause_max,
+  Task<Expected<ChangeOver>> change_over(std::string id, ChangeOverRequest request,
                                          std::chrono::steady_clock::time_point deadline);
   /// Ends the copy where it is, and forgets it. A database whose name was given away by it takes writes again. Error
   /// not_found.
@@ -116,9 +123,9 @@ class Copies {
   void tell_of_projections(const std::vector<std::string>& tags) const;
   Task<Expected<bool>> write_all_queued();
   /// Tags of the databases whose projections are others now; nullopt: it did not succeed within the pause.
-  Task<Expected<std::optional<std::vector<std::string>>>> try_change_over(EntryPtr entry, std::string former_name,
-                                                                          std::chrono::milliseconds pause_max);
-  Expected<std::vector<std::string>> hand_over_name(const EntryPtr& entry, const std::string& former_name);
+  Task<Expected<std::optional<std::vector<std::string>>>> try_change_over(EntryPtr entry,
+                                                                          const ChangeOverRequest& request);
+  Expected<std::vector<std::string>> hand_over_name(const EntryPtr& entry, const ChangeOverRequest& request);
   void look_at_change_over(const EntryPtr& entry);
   void begin_change_over(const EntryPtr& entry);
   void change_over_by_itself(const EntryPtr& entry);
@@ -127,7 +134,7 @@ class Copies {
 
   partitioning::Database& source_;
   const project::FormReader read_form_;
-  const ScriptCarrier carry_;
+  const Succession succession_;
   const std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
   std::atomic<bool> any_{false};  ///< there may be one that has not ended
   std::mutex change_mutex_;       ///< held while the list of copies changes

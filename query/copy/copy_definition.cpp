@@ -40,23 +40,17 @@ Expected<void> read_member(CopyDefinition& definition, std::string_view name, co
   } else if (name == "cut_over") {
     definition.cuts_over = value == "automatic";
     if (!definition.cuts_over && value != "manual") return invalid(name, "`automatic` or `manual`");
-  } else if (name == "former_name") {
-    if (!value.is_string() || value.get_string().empty()) return invalid(name, "the name of a database");
-    definition.former_name = value.get_string();
-  } else if (name == "pause_max") {
-    if (!value.is_int64() || value.get_int64() < 1 || value.get_int64() > pause_limit.count()) {
-      return invalid(name, fmt::format("a whole number of milliseconds from 1 to {}", pause_limit.count()));
-    }
-    definition.pause_max = std::chrono::milliseconds(value.get_int64());
   } else if (name == "rate_max") {
     if (!value.is_int64() || value.get_int64() < 0 || value.get_int64() > rate_limit) {
       return invalid(name, fmt::format("a whole number of documents per second, at most {}; 0: no limit", rate_limit));
     }
     definition.rate_max = static_cast<std::uint64_t>(value.get_int64());
   } else {
+    OCTAVO_TRY(const bool is_known, definition.change_over.read_member(name, value));
+    if (is_known) return {};
     return fail(ErrorCode::bad_request,
                 fmt::format("Unknown member `{}`; the known ones are target, create, key, id, on_missing_key, "
-                            "cut_over, former_name, pause_max and rate_max.",
+                            "cut_over, former_name, pause_max, grace and rate_max.",
                             name.substr(0, 64)),
                 syntax_word);
   }
@@ -64,6 +58,26 @@ Expected<void> read_member(CopyDefinition& definition, std::string_view name, co
 }
 
 }  // namespace
+
+Expected<bool> ChangeOverRequest::read_member(std::string_view name, const json::value& value) {
+  if (name == "former_name") {
+    if (!value.is_string() || value.get_string().empty()) return invalid(name, "the name of a database");
+    former_name = value.get_string();
+  } else if (name == "pause_max") {
+    if (!value.is_int64() || value.get_int64() < 1 || value.get_int64() > pause_limit.count()) {
+      return invalid(name, fmt::format("a whole number of milliseconds from 1 to {}", pause_limit.count()));
+    }
+    pause_max = std::chrono::milliseconds(value.get_int64());
+  } else if (name == "grace") {
+    if (!value.is_int64() || value.get_int64() < 0 || value.get_int64() > grace_limit.count()) {
+      return invalid(name, fmt::format("a whole number of seconds from 0 to {}", grace_limit.count()));
+    }
+    grace = std::chrono::seconds(value.get_int64());
+  } else {
+    return false;
+  }
+  return true;
+}
 
 Expected<CopyDefinition> CopyDefinition::parse(const json::object& object) {
   CopyDefinition definition;
@@ -80,9 +94,11 @@ Expected<CopyDefinition> CopyDefinition::parse(const json::object& object) {
                 "sequences are above those of the source.",
                 syntax_word);
   }
-  if (!definition.cuts_over && (object.contains("former_name") || object.contains("pause_max"))) {
+  if (!definition.cuts_over &&
+      (object.contains("former_name") || object.contains("pause_max") || object.contains("grace"))) {
     return fail(ErrorCode::bad_request,
-                "`former_name` and `pause_max` belong to `\"cut_over\":\"automatic\"`, or to the body of _cut_over.",
+                "`former_name`, `pause_max` and `grace` belong to `\"cut_over\":\"automatic\"`, or to the body of "
+                "_cut_over.",
                 syntax_word);
   }
   definition.json = object;

@@ -123,13 +123,13 @@ std::optional<DatabaseProperties> read_properties(partitioning::Database& databa
 
 DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks,
                                    DefinitionReader read_definition, UnixClock now_s, project::FormReader read_form,
-                                   const FeedAttachmentFactory& attach, copy::ScriptCarrier carry)
-    : DatabaseServices(database, tasks, read_definition, std::move(now_s), read_form, attach, carry,
+                                   const FeedAttachmentFactory& attach, copy::Succession succession)
+    : DatabaseServices(database, tasks, read_definition, std::move(now_s), read_form, attach, succession,
                        read_properties(database, read_definition)) {}
 
 DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks* tasks,
                                    DefinitionReader read_definition, UnixClock now_s, project::FormReader read_form,
-                                   const FeedAttachmentFactory& attach, copy::ScriptCarrier carry,
+                                   const FeedAttachmentFactory& attach, copy::Succession succession,
                                    const std::optional<DatabaseProperties>& properties)
     : database_(database),
       read_definition_(read_definition),
@@ -139,7 +139,7 @@ DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks
       feed_indexes_(database, tasks, feed_index_kinds()),
       indexes_(database, tasks, policy_of(properties.value_or(DatabaseProperties{}))),
       projections_(database, tasks, read_form),
-      copies_(database, tasks, read_form, carry),
+      copies_(database, tasks, read_form, succession),
       attachment_(attach ? attach(database) : nullptr) {
   const std::lock_guard lock(mutex_);
   if (properties) apply(*properties);
@@ -151,9 +151,9 @@ DatabaseServices::~DatabaseServices() {
 
 partitioning::ExtensionFactory DatabaseServices::factory(ActiveTasks* tasks, DefinitionReader read_definition,
                                                          UnixClock now_s, project::FormReader read_form,
-                                                         FeedAttachmentFactory attach, copy::ScriptCarrier carry) {
+                                                         FeedAttachmentFactory attach, copy::Succession succession) {
   return [=](partitioning::Database& database) -> std::unique_ptr<partitioning::DatabaseExtension> {
-    return std::make_unique<DatabaseServices>(database, tasks, read_definition, now_s, read_form, attach, carry);
+    return std::make_unique<DatabaseServices>(database, tasks, read_definition, now_s, read_form, attach, succession);
   };
 }
 

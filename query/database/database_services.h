@@ -39,14 +39,14 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
 
   DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition,
                    UnixClock now_s = unix_now_s, project::FormReader read_form = nullptr,
-                   const FeedAttachmentFactory& attach = {}, copy::ScriptCarrier carry = nullptr);
+                   const FeedAttachmentFactory& attach = {}, copy::Succession succession = {});
   ~DatabaseServices() override;
 
   /// For Engine::open. `tasks` may be null; it must outlive the engine. Without `read_form` there are no projections.
-  /// `attach` makes what a layer above adds to each database. `carry`: see copy::ScriptCarrier.
+  /// `attach` makes what a layer above adds to each database. `succession`: see there.
   static partitioning::ExtensionFactory factory(ActiveTasks* tasks, DefinitionReader read_definition,
                                                 UnixClock now_s = unix_now_s, project::FormReader read_form = nullptr,
-                                                FeedAttachmentFactory attach = {}, copy::ScriptCarrier carry = nullptr);
+                                                FeedAttachmentFactory attach = {}, copy::Succession succession = {});
 
   partitioning::Database& database() { return database_; }
   MangoIndexes& indexes() { return indexes_; }
@@ -96,7 +96,7 @@ class DatabaseServices final : public partitioning::DatabaseExtension {
   /// `properties`: read before; nullopt: the definition is damaged.
   DatabaseServices(partitioning::Database& database, ActiveTasks* tasks, DefinitionReader read_definition,
                    UnixClock now_s, project::FormReader read_form, const FeedAttachmentFactory& attach,
-                   copy::ScriptCarrier carry, const std::optional<DatabaseProperties>& properties);
+                   copy::Succession succession, const std::optional<DatabaseProperties>& properties);
   void apply_properties();
   void apply(const DatabaseProperties& properties);
   storage::Sequence followed_through();

@@ -25,6 +25,7 @@
 #include "api/http/metrics.h"
 #include "api/http/storage_metrics.h"
 #include "api/models/database_properties.h"
+#include "api/models/item_key.h"
 #include "api/scripts/script_store.h"
 #include "base/machine/resources.h"
 #include "config/load.h"
@@ -270,9 +271,9 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   query::ActiveTasks active_tasks;
   analytics::Analytics analytics(settings, &active_tasks);
   auto opened = partitioning::Engine::open(
-      settings,
-      query::DatabaseServices::factory(&active_tasks, api::read_definition, unix_now_s, api::read_form,
-                                       analytics.attachments(api::analytical_ttl_of), api::scripts::carry_scripts));
+      settings, query::DatabaseServices::factory(&active_tasks, api::read_definition, unix_now_s, api::read_form,
+                                                 analytics.attachments(api::analytical_ttl_of),
+                                                 {api::scripts::carry_scripts, api::cosmos::former_key_fact}));
   if (!opened) return refuse(opened.error());
   partitioning::Engine& engine = **opened;
   if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());

@@ -111,7 +111,7 @@ const allowed = {
   'api/couch/queries': 'api/couch/auth api/couch/call api/couch/documents api/http api/models api/scripts',
   'api/couch/cloudant': 'api/couch/auth api/couch/call api/couch/documents',
   'api/couch/projections': 'api/couch/auth api/couch/call api/couch/databases',
-  'api/couch/copies': 'api/couch/auth api/couch/call api/couch/databases',
+  'api/couch/copies': 'api/couch/auth api/couch/call api/couch/databases api/models',
   'api/couch/analytics': 'api/couch/auth api/couch/call',
   'api/couch/advice': 'api/couch/call api/http api/models',
   'api/couch':

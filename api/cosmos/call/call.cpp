@@ -8,6 +8,7 @@
 #include "api/http/worker_bodies.h"
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"
+#include "api/models/item_key.h"
 #include "api/models/item_shape.h"
 #include "query/database/database_services.h"
 #include "query/json/parsed_document.h"
@@ -132,8 +133,9 @@ Task<Expected<OpenContainer>> open_container(Call& call) {
                    "The container was created again since the client read it (x-ms-cosmos-intended-collection-rid).",
                    word::other_container);
   }
+  OCTAVO_CO_TRY(auto former, (*definition)->former->key_of(**opened));
   call.account.container = *definition;
-  co_return OpenContainer{std::move(*opened), std::move(*definition)};
+  co_return OpenContainer{std::move(*opened), std::move(*definition), std::move(former)};
 }
 
 }  // namespace octavo::api::cosmos

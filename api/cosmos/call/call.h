@@ -13,6 +13,7 @@
 #include "api/http/reply.h"
 #include "api/http/request.h"
 #include "partitioning/engine.h"
+#include "partitioning/keys/typed_key.h"
 
 namespace octavo::query {
 class DatabaseServices;
@@ -24,6 +25,7 @@ class Authorization;
 enum class Credential : std::uint8_t;
 class Registry;
 struct ContainerDefinition;
+struct FormerKey;
 
 /// What every handler uses. Lives as long as the server. `settings` are those in effect when the request began.
 struct Services {
@@ -63,8 +65,10 @@ struct Call {
   Credential credential;
   Accounting account;
   std::string activity_id;
-  std::string body_text = {};                     ///< of a body in binary JSON, which `request.body` then refers to
-  bool reads = true;                              ///< it changes nothing
+  std::string body_text = {};  ///< of a body in binary JSON, which `request.body` then refers to
+  bool reads = true;           ///< it changes nothing
+  /// Of the item, if the header names the one that the container had before a change-over (feeds/former_keys.h).
+  std::optional<partitioning::TypedKey> present_key = std::nullopt;
   std::optional<Gate::Pass> pass = std::nullopt;  ///< into the container, if it changes something
 
   /// Charges the request to these physical partitions. Errors: throttled when their throughput is used up.
@@ -99,6 +103,7 @@ Expected<boost::json::object> json_body(const Request& request);
 struct OpenContainer {
   std::shared_ptr<partitioning::Database> database;
   std::shared_ptr<const ContainerDefinition> definition;
+  std::shared_ptr<const FormerKey> former = nullptr;  ///< null: none
 
   /// What the query layer keeps for the database: indexes, functions (query/database/database_services.h). Null if the
   /// engine was opened without it.

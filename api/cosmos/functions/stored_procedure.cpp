@@ -3,6 +3,7 @@
 
 #include "api/cosmos/call/script_reply.h"
 #include "api/cosmos/feeds/feed_scope.h"
+#include "api/cosmos/feeds/former_keys.h"
 #include "api/cosmos/functions/script_handlers.h"
 #include "api/cosmos/items/item_functions.h"
 #include "api/http/worker_bodies.h"
@@ -18,6 +19,7 @@ namespace octavo::api::cosmos {
 Handled execute_procedure(Call& call) {
   OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
   const auto& container = *opened.definition;
+  OCTAVO_CO_TRY_VOID(co_await refuse_former_key(call, opened));
   OCTAVO_CO_TRY(auto key, required_key(call.request, container));
   const auto parse = [&call] { return scripts::parse_arguments(call.request.body); };
   OCTAVO_CO_TRY(auto arguments, co_await work_on_body(call, parse));

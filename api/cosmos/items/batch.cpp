@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/feeds/feed_scope.h"
+#include "api/cosmos/feeds/former_keys.h"
 #include "api/cosmos/hybrid_row/batch_rows.h"
 #include "api/cosmos/hybrid_row/record_io.h"
 #include "api/cosmos/items/batch_request.h"
@@ -180,6 +181,7 @@ void append_hybrid_row(std::string& out, const ItemOperation& operation, const O
 Handled serve_batch(Call& call) {
   OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
   const auto& container = *opened.definition;
+  OCTAVO_CO_TRY_VOID(co_await refuse_former_key(call, opened));
   OCTAVO_CO_TRY(const auto batch, parse_batch(call, opened));
   const std::string partition_key = batch.key ? batch.key->encode() : std::string();
   std::optional<DocumentTarget> target;

@@ -6,6 +6,7 @@
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/feeds/change_start.h"
 #include "api/cosmos/feeds/feed_scope.h"
+#include "api/cosmos/feeds/former_keys.h"
 #include "api/cosmos/feeds/version_feed.h"
 #include "api/cosmos/items/item_handlers.h"
 #include "api/models/container_definition.h"
@@ -279,6 +280,7 @@ Handled list_changes(Call& call, const OpenContainer& opened, FeedScope scope, s
 
 Handled serve_item_list(Call& call) {
   OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
+  OCTAVO_CO_TRY_VOID(co_await refuse_former_key(call, opened));
   OCTAVO_CO_TRY(auto scope, FeedScope::parse(call.request, *opened.database, *opened.definition));
   OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
   const auto partition_ids = scope.partition_ids(*opened.database, *opened.definition);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "api/cosmos/feeds/feed_scope.h"
+#include "api/cosmos/feeds/former_keys.h"
 #include "api/cosmos/items/item_functions.h"
 #include "api/cosmos/items/item_handlers.h"
 #include "api/cosmos/items/item_operation.h"
@@ -25,9 +26,14 @@ namespace {
 using partitioning::DocumentTarget;
 using partitioning::TypedKey;
 
+// The partition key of the item that the request names.
+Expected<TypedKey> named_key(const Call& call, const OpenContainer& opened) {
+  return call.present_key ? Expected<TypedKey>(*call.present_key) : required_key(call.request, *opened.definition);
+}
+
 // The document id of the item that the request names.
 Expected<std::string> requested_id(const Call& call, const OpenContainer& opened) {
-  OCTAVO_TRY(const auto key, required_key(call.request, *opened.definition));
+  OCTAVO_TRY(const auto key, named_key(call, opened));
   return document_id(key, call.path.id);
 }
 
@@ -148,11 +154,14 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
 Handled create_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
   std::optional<TypedKey> named;
-  if (const auto header = call.request.header("x-ms-documentdb-partitionkey"); header && !header->empty()) {
+  const bool may_be_former = has_former_key(call, opened);
+  if (const auto header = call.request.header("x-ms-documentdb-partitionkey");
+      header && !header->empty() && !may_be_former) {
     OCTAVO_CO_TRY(named, parse_key(*header, container));
   }
   OCTAVO_CO_TRY(auto item, co_await read_body(call, opened, named));
   const bool upserts = call.flag("x-ms-documentdb-is-upsert");
+  if (may_be_former) OCTAVO_CO_TRY_VOID(co_await check_written_key(call, opened, item, !upserts));
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
   OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
   if (functions) {
@@ -174,8 +183,7 @@ Handled create_item(Call& call, const OpenContainer& opened) {
 }
 
 Handled replace_item(Call& call, const OpenContainer& opened) {
-  const auto& container = *opened.definition;
-  OCTAVO_CO_TRY(const std::optional<TypedKey> key, required_key(call.request, container));
+  OCTAVO_CO_TRY(const std::optional<TypedKey> key, named_key(call, opened));
   OCTAVO_CO_TRY(auto item, co_await read_body(call, opened, key));
   if (item.id != call.path.id) {
     co_return fail(ErrorCode::bad_request,
@@ -198,7 +206,7 @@ Handled replace_item(Call& call, const OpenContainer& opened) {
 }
 
 Handled delete_item(Call& call, const OpenContainer& opened) {
-  OCTAVO_CO_TRY(auto key, required_key(call.request, *opened.definition));
+  OCTAVO_CO_TRY(auto key, named_key(call, opened));
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
   OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
   if (functions) {
@@ -216,7 +224,7 @@ Handled delete_item(Call& call, const OpenContainer& opened) {
 
 Handled patch_item(Call& call, const OpenContainer& opened) {
   const auto& container = *opened.definition;
-  OCTAVO_CO_TRY(auto key, required_key(call.request, container));
+  OCTAVO_CO_TRY(auto key, named_key(call, opened));
   ItemOperation operation;
   operation.kind = ItemOperation::Kind::patch;
   const auto parse = [&] { return Patch::parse(call.request.body, container.computed); };
@@ -273,6 +281,7 @@ Handled serve_items(Call& call) {
   }
   if (is_resource_id(call.path.id, inner_rid_bytes)) OCTAVO_CO_TRY_VOID(co_await name_item(call, opened));
   OCTAVO_CO_TRY_VOID(check_item_id(call.path.id));
+  OCTAVO_CO_TRY_VOID(co_await find_by_former_key(call, opened));
   switch (method) {
     case Method::get:
     case Method::head: {

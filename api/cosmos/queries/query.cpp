@@ -9,6 +9,7 @@
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/call/query_body.h"
 #include "api/cosmos/feeds/feed_scope.h"
+#include "api/cosmos/feeds/former_keys.h"
 #include "api/cosmos/resources/resource_query.h"
 #include "api/http/charge_limit.h"
 #include "api/http/worker_slices.h"
@@ -186,6 +187,7 @@ Expected<std::optional<std::string>> query_continuation(const Request& request) 
 
 Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr query, QueryTimes times) {
   times.parsed = Clock::now();
+  OCTAVO_CO_TRY_VOID(co_await refuse_former_key(call, opened));
   OCTAVO_CO_TRY(const auto feed, FeedScope::parse(call.request, *opened.database, *opened.definition));
   OCTAVO_CO_TRY(const auto size, page_size_of(call.request));
   OCTAVO_CO_TRY(const auto continuation, query_continuation(call.request));

@@ -1,6 +1,9 @@
 #include "api/couch/call/database_info.h"
 
+#include <boost/json.hpp>
+
 #include "api/models/database_properties.h"
+#include "api/models/item_key.h"
 #include "base/json_writer.h"
 
 namespace octavo::api::couch {
@@ -19,8 +22,16 @@ void append_text(std::string& out, std::string_view name, std::string_view value
   append_json_string(out, value);
 }
 
+void append_former_key(std::string& out, const cosmos::FormerKey& former) {
+  append_json_key(out, "former_key");
+  out +=
+      boost::json::serialize(boost::json::object{{"paths", boost::json::value_from(former.container->key_path_texts)},
+                                                 {"until", former.until_s},
+                                                 {"requests", former.requests.load(std::memory_order_relaxed)}});
+}
+
 // `{"partitioned":true,"ttl":3600}`: only the properties that are set.
-void append_properties(std::string& out, const partitioning::Database& database) {
+void append_properties(std::string& out, partitioning::Database& database) {
   out += '{';
   if (database.partitioned()) out += R"("partitioned":true)";
   if (database.auto_index()) out += out.back() == '{' ? R"("auto_index":true)" : R"(,"auto_index":true)";
@@ -29,6 +40,11 @@ void append_properties(std::string& out, const partitioning::Database& database)
     const std::string properties = properties_json(properties_of(database).value_or(query::DatabaseProperties{}));
     if (out.back() != '{') out += ',';
     out.append(properties, 1, properties.size() - 2);
+  }
+  if (is_container(definition->text)) {
+    const auto container = cosmos::container_of(database);
+    auto former = container ? (*container)->former->key_of(database) : std::unexpected(container.error());
+    if (former && *former) append_former_key(out, **former);
   }
   out += '}';
 }

@@ -16,6 +16,7 @@
 #include "api/couch/copies/routes.h"
 #include "api/couch/databases/names.h"
 #include "api/couch/databases/target_creation.h"
+#include "api/models/database_properties.h"
 #include "partitioning/engine.h"
 #include "query/database/database_services.h"
 #include "query/project/projection_target.h"
@@ -125,16 +126,22 @@ Expected<std::string> add_copy(const Call& call, copy::Copies& copies, const cop
   return added;
 }
 
+Expected<void> check_change_over(const Call& call, const copy::ChangeOverRequest& wanted) {
+  const bool has_key_in_body = is_container(call.database->definition()->text);
+  if (wanted.grace && !has_key_in_body) {
+    return fail(ErrorCode::bad_request,
+                "`grace` is for containers: in a database of this API the key is a part of the ids.", "copy_syntax");
+  }
+  const bool is_named = !wanted.former_name.empty();
+  return check_further_name(*call.database, is_named ? wanted.former_name : copy::former_name_of(*call.database));
+}
+
 Task<Expected<Reply>> post_copy(Call& call) {
   OCTAVO_CO_TRY_VOID(refuse_system_database(call.database->name()));
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
   OCTAVO_CO_TRY(const auto body, co_await read_json_object(call));
   OCTAVO_CO_TRY(auto definition, copy::CopyDefinition::parse(body));
-  if (definition.cuts_over) {
-    const bool is_named = !definition.former_name.empty();
-    OCTAVO_CO_TRY_VOID(
-        check_further_name(*call.database, is_named ? definition.former_name : copy::former_name_of(*call.database)));
-  }
+  if (definition.cuts_over) OCTAVO_CO_TRY_VOID(check_change_over(call, definition.change_over));
   std::string id;
   const auto add = [&](copy::Copies& copies) -> Expected<void> {
     OCTAVO_TRY(id, add_copy(call, copies, definition));
@@ -181,28 +188,16 @@ Task<Expected<Reply>> finish_copy(Call& call) {
   co_return json_reply(json::object{{"ok", true}});
 }
 
-struct CutOverRequest {
-  std::string former_name;  ///< that the source gets; if it is not given, its own with the beginning of its tag
-  std::chrono::milliseconds pause_max{copy::pause_default};
-};
-
-Expected<CutOverRequest> read_cut_over(const Call& call, const json::object& body) {
-  CutOverRequest wanted{.former_name = copy::former_name_of(*call.database)};
+Expected<copy::ChangeOverRequest> read_cut_over(const Call& call, const json::object& body) {
+  copy::ChangeOverRequest wanted;
   for (const auto& [member, value] : body) {
-    if (member == "former_name" && value.is_string()) {
-      wanted.former_name = value.get_string();
-    } else if (member == "pause_max" && value.is_int64() && value.get_int64() >= 1 &&
-               value.get_int64() <= copy::pause_limit.count()) {
-      wanted.pause_max = std::chrono::milliseconds(value.get_int64());
-    } else {
-      return fail(ErrorCode::bad_request,
-                  fmt::format("The body of _cut_over has the members `former_name`, a string, and `pause_max`, 1 to {} "
-                              "milliseconds; both may be left out.",
-                              copy::pause_limit.count()),
-                  "copy_syntax");
-    }
+    OCTAVO_TRY(const bool is_known, wanted.read_member(member, value));
+    if (is_known) continue;
+    return fail(ErrorCode::bad_request,
+                "The body of _cut_over has the members `former_name`, `pause_max` and `grace`; all may be left out.",
+                "copy_syntax");
   }
-  OCTAVO_TRY_VOID(check_further_name(*call.database, wanted.former_name));
+  OCTAVO_TRY_VOID(check_change_over(call, wanted));
   return wanted;
 }
 
@@ -214,8 +209,7 @@ Task<Expected<Reply>> cut_over(Call& call) {
   OCTAVO_CO_TRY(const auto timeout_ms, wanted_count(call.request, "timeout", timeout_default_ms, timeout_max_ms));
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   const std::string id = call.path("id");
-  OCTAVO_CO_TRY(const auto done,
-                co_await services->copies().change_over(id, wanted.former_name, wanted.pause_max, deadline));
+  OCTAVO_CO_TRY(const auto done, co_await services->copies().change_over(id, wanted, deadline));
   co_return json_reply(json::object{{"ok", true},
                                     {"name", done.name},
                                     {"former_name", call.database->name()},

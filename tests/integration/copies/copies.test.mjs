@@ -259,7 +259,8 @@ describe('a copy under another key', () => {
     const post = (body) => server.post(`/${source}/_copy`, body);
     expectError(await post({}), 400, 'copy_syntax', /`target`/);
     expectError(await post({ target, key: '{userId}' }), 400, 'copy_syntax', /belong together/);
-    expectError(await post({ target, ...byUser, grace: 60 }), 400, 'copy_syntax', /Unknown member `grace`/);
+    expectError(await post({ target, ...byUser, grace: 60 }), 400, 'copy_syntax', /`grace` belong to/);
+    expectError(await post({ target, ...byUser, swap: 'rows' }), 400, 'copy_syntax', /Unknown member `swap`/);
     expectError(await post({ target, ...byUser, rate_max: -1 }), 400, 'copy_syntax', /`rate_max`/);
     expectError(await post({ target: plain, ...byUser }), 400, 'copy_syntax', /no partitions/);
     expectError(await post({ target: 'nowhere', ...byUser }), 404, 'target_missing', /create it first/);
