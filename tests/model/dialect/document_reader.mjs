@@ -88,11 +88,14 @@ function openRevisions(request, database, id, options) {
       tree.leaves().map((leaf) => ({ ok: render(database, id, leaf, options) })),
     );
   }
+  const shown = new Set();
   const rows = wanted.flatMap((rev) => {
     const leaves = leavesFor(tree, rev, options.latest);
-    return leaves.length === 0
-      ? [{ missing: rev }]
-      : leaves.map((leaf) => ({ ok: render(database, id, leaf, options) }));
+    if (leaves.length === 0) return [{ missing: rev }];
+    // With `latest`, a leaf that came of several of the revisions is shown once.
+    const more = leaves.filter((leaf) => !options.latest || !shown.has(leaf.rev));
+    for (const leaf of more) shown.add(leaf.rev);
+    return more.map((leaf) => ({ ok: render(database, id, leaf, options) }));
   });
   return new Reply(200, rows);
 }
