@@ -61,9 +61,10 @@ Analytics::~Analytics() {
 
 Expected<void> Analytics::require_enabled() const {
   if (enabled()) return {};
-  return fail(ErrorCode::unsupported,
-              "Analytics are not enabled: set analytics.enabled (OCTAVO_ANALYTICS_ENABLED=true) and start the server again.",
-              "analytics_disabled");
+  return fail(
+      ErrorCode::unsupported,
+      "Analytics are not enabled: set analytics.enabled (OCTAVO_ANALYTICS_ENABLED=true) and start the server again.",
+      "analytics_disabled");
 }
 
 query::FeedAttachmentFactory Analytics::attachments(ContainerTtl read_ttl) {
@@ -102,9 +103,10 @@ Expected<std::optional<Frame>> Analytics::Query::next() {
 Expected<Analytics::Query> Analytics::begin(Lane& lane, FrameKind kind, const boost::json::object& request) {
   if (lane.running.fetch_add(1) >= lane.count_max) {
     lane.running.fetch_sub(1);
-    Error error{ErrorCode::throttled,
-                fmt::format("{} of them run already, as many as {} allows: try again.", lane.count_max, lane.count_setting),
-                {}};
+    Error error{
+        ErrorCode::throttled,
+        fmt::format("{} of them run already, as many as {} allows: try again.", lane.count_max, lane.count_setting),
+        {}};
     error.retry_after_ms = 1'000;
     return std::unexpected(std::move(error));
   }
@@ -138,10 +140,11 @@ Expected<Analytics::Query> Analytics::export_rows(const TablePlace& table, boost
 
 Expected<Analytics::Query> Analytics::export_folder(const TablePlace& table, const FolderRequest& wanted) {
   if (export_folder_.empty()) {
-    return fail(ErrorCode::unsupported,
-                "There is no folder for exports: set analytics.export_folder (OCTAVO_ANALYTICS_EXPORT_FOLDER) and start the "
-                "server again.",
-                "exports_disabled");
+    return fail(
+        ErrorCode::unsupported,
+        "There is no folder for exports: set analytics.export_folder (OCTAVO_ANALYTICS_EXPORT_FOLDER) and start the "
+        "server again.",
+        "exports_disabled");
   }
   std::error_code ignored;
   return begin(exports_, FrameKind::export_folder,

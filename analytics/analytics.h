@@ -43,8 +43,8 @@ class Analytics {
     std::atomic<std::size_t> running{0};
   };
 
-  /// A query or an export that runs: its answer comes in frames (the checkpoint of an export, rows, then end or failure).
-  /// It ends when this is destroyed.
+  /// A query or an export that runs: its answer comes in frames (the checkpoint of an export, rows, then end or
+  /// failure). It ends when this is destroyed.
   class Query {
    public:
     Query(Analytics& analytics, Lane& lane, Channel channel);
@@ -63,13 +63,13 @@ class Analytics {
     std::unique_ptr<Channel> channel_;
     std::chrono::steady_clock::time_point deadline_;
   };
-  /// Begins a query to a table (DatabaseAnalytics::table). Blocks: for workers(). Errors: throttled: too many run; those
-  /// of Process::connect.
+  /// Begins a query to a table (DatabaseAnalytics::table). Blocks: for workers(). Errors: throttled: too many run;
+  /// those of Process::connect.
   Expected<Query> ask(const TablePlace& table, boost::json::object query);
   /// The same to the tables of a group: all of them, as the process refuses the query if it has others.
   Expected<Query> ask_group(const std::vector<TablePlace>& tables, boost::json::object query);
-  /// As ask(), with the limits of exports: begins with a frame `reply` that has {checkpoint}, the sequence of the database
-  /// whose rows follow.
+  /// As ask(), with the limits of exports: begins with a frame `reply` that has {checkpoint}, the sequence of the
+  /// database whose rows follow.
   Expected<Query> export_rows(const TablePlace& table, boost::json::object query);
   /// By how many columns an exported folder can be divided.
   static constexpr std::size_t partition_columns_max = 8;

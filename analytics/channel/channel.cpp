@@ -36,8 +36,9 @@ std::unexpected<Error> gone() {
 }
 
 // Words live as long as the program: those that the process sends are looked up here.
-constexpr std::array<std::string_view, 8> known_words{"memory_limit",  "invalid_sql",  "analytics_library", "query_timeout",
-                                                      "export_syntax", "export_limit", "export_folder",     "export_running"};
+constexpr std::array<std::string_view, 8> known_words{"memory_limit",  "invalid_sql",   "analytics_library",
+                                                      "query_timeout", "export_syntax", "export_limit",
+                                                      "export_folder", "export_running"};
 
 /// One byte, as a message must have, and room for one descriptor.
 struct DescriptorMessage {
@@ -106,8 +107,7 @@ Expected<void> Channel::send(FrameKind kind, std::string_view payload) {
   const auto length = static_cast<std::uint32_t>(payload.size());
   std::memcpy(head.data(), &length, sizeof length);
   head[4] = static_cast<char>(kind);
-  std::array<iovec, 2> parts{iovec{head.data(), head.size()},
-                             iovec{const_cast<char*>(payload.data()), payload.size()}};
+  std::array<iovec, 2> parts{iovec{head.data(), head.size()}, iovec{const_cast<char*>(payload.data()), payload.size()}};
   std::size_t sent = 0;
   const std::size_t total = head_bytes + payload.size();
   while (sent < total) {

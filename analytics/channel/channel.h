@@ -43,20 +43,20 @@ std::optional<Descriptor> receive_descriptor(const Descriptor& socket);
 
 /// What a frame has.
 enum class FrameKind : std::uint8_t {
-  open_table = 1,   ///< to the process: JSON {file, as, include, beyond, rereads}
-  apply = 2,        ///< to the process: a batch of changes (batch.h)
-  remove = 3,       ///< to the process: ids (batch.h)
-  list_ids = 4,     ///< to the process: JSON {after, count}
-  run_sql = 5,      ///< to the process: JSON {table: {file, as}, sql, parameters, format, export_ms}, or
-                    ///< {group: [{file, as}, …], as, …}
-  read_status = 6,  ///< to the process: JSON {file, as}
+  open_table = 1,     ///< to the process: JSON {file, as, include, beyond, rereads}
+  apply = 2,          ///< to the process: a batch of changes (batch.h)
+  remove = 3,         ///< to the process: ids (batch.h)
+  list_ids = 4,       ///< to the process: JSON {after, count}
+  run_sql = 5,        ///< to the process: JSON {table: {file, as}, sql, parameters, format, export_ms}, or
+                      ///< {group: [{file, as}, …], as, …}
+  read_status = 6,    ///< to the process: JSON {file, as}
   export_folder = 7,  ///< to the process: JSON {table: {file, as}, name, parent, folder, owner, partition_by,
                       ///< export_ms}; `name`: of one of its tables
-  expire = 8,       ///< to the process: JSON {written_before_s, deleted, count}
-  reply = 16,       ///< from the process: JSON
-  rows = 17,        ///< from the process: a piece of a result
-  end = 18,         ///< from the process: the result is complete
-  failure = 19      ///< from the process: JSON {code, reason, word}
+  expire = 8,         ///< to the process: JSON {written_before_s, deleted, count}
+  reply = 16,         ///< from the process: JSON
+  rows = 17,          ///< from the process: a piece of a result
+  end = 18,           ///< from the process: the result is complete
+  failure = 19        ///< from the process: JSON {code, reason, word}
 };
 
 struct Frame {

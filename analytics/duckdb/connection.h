@@ -14,7 +14,8 @@
 
 namespace octavo::analytics::duckdb {
 
-/// A handle that is given back when it goes out of scope. The function takes the handle's address, as all of DuckDB's do.
+/// A handle that is given back when it goes out of scope. The function takes the handle's address, as all of DuckDB's
+/// do.
 template <class Handle, class Outcome = void>
 class Owned {
  public:
@@ -46,8 +47,8 @@ struct InstanceLimits {
   std::size_t threads = 1;
 };
 
-/// A file of DuckDB that is open, or an instance to which files of one folder are attached. It reads and writes no other
-/// file but those of its export folder and temporary ones, both beside it, and no statement can change its
+/// A file of DuckDB that is open, or an instance to which files of one folder are attached. It reads and writes no
+/// other file but those of its export folder and temporary ones, both beside it, and no statement can change its
 /// configuration. Thread-safe; connections must be gone before it is.
 class Instance : public std::enable_shared_from_this<Instance> {
  public:

@@ -193,9 +193,9 @@ inline constexpr std::string_view version_prefix = "v1.5.";
 inline constexpr std::string_view known_library_sha256 =
     "3f4962cdd266eab2b479a5b5a4a6d063d279b2954ae814ed00385d553b747633";
 
-/// Loads the library. Its file must have `sha256` (hexadecimal); an empty one means known_library_sha256. Blocks for some
-/// 0.3 s. Errors: unsupported with the word analytics_library, and a reason that says what to do: there is no such file,
-/// another checksum, another version, a function is missing.
+/// Loads the library. Its file must have `sha256` (hexadecimal); an empty one means known_library_sha256. Blocks for
+/// some 0.3 s. Errors: unsupported with the word analytics_library, and a reason that says what to do: there is no such
+/// file, another checksum, another version, a function is missing.
 Expected<const Api*> load_library(const std::filesystem::path& file, std::string_view sha256);
 
 }  // namespace octavo::analytics::duckdb

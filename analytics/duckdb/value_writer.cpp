@@ -82,8 +82,7 @@ void append_date(std::string& out, std::int64_t days) {
   days += 719'468;
   const std::int64_t era = (days >= 0 ? days : days - 146'096) / 146'097;
   const std::int64_t day_of_era = days - era * 146'097;
-  const std::int64_t year_of_era =
-      (day_of_era - day_of_era / 1'460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
+  const std::int64_t year_of_era = (day_of_era - day_of_era / 1'460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
   const std::int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const std::int64_t shifted_month = (5 * day_of_year + 2) / 153;
   const std::int64_t day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
@@ -97,7 +96,10 @@ void append_time(std::string& out, std::int64_t units, std::int64_t per_second) 
   const std::int64_t seconds = units / per_second;
   fmt::format_to(std::back_inserter(out), "{:02}:{:02}:{:02}", seconds / 3'600, seconds / 60 % 60, seconds % 60);
   if (const std::int64_t rest = units % per_second; rest != 0) {
-    fmt::format_to(std::back_inserter(out), ".{:0{}}", rest, per_second == 1'000'000'000 ? 9 : per_second == 1'000 ? 3 : 6);
+    fmt::format_to(std::back_inserter(out), ".{:0{}}", rest,
+                   per_second == 1'000'000'000 ? 9
+                   : per_second == 1'000       ? 3
+                                               : 6);
   }
 }
 
@@ -290,8 +292,10 @@ void ValueWriter::append_value(std::string& out, const void* data, VectorHandle 
       const std::size_t begin = out.size();
       out += text;
       // A text of JSON may be laid out in lines; a row is one line.
-      if (is_json_) std::replace_if(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(),
-                                    [](char c) { return c == '\n' || c == '\r'; }, ' ');
+      if (is_json_)
+        std::replace_if(
+            out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(), [](char c) { return c == '\n' || c == '\r'; },
+            ' ');
       return;
     }
     case Type::blob:

@@ -13,8 +13,8 @@ namespace octavo::analytics::duckdb {
 /// Writes the values of one column of a result as JSON or as CSV.
 ///
 /// Numbers of any size are JSON numbers with all their digits, NaN and infinity are null. Dates and times are texts in
-/// the form of ISO 8601, UUIDs texts, BLOBs base64. Values of the type JSON stand in JSON as they are. Lists, arrays and
-/// structs are arrays and objects, a map is an array of objects with `key` and `value`.
+/// the form of ISO 8601, UUIDs texts, BLOBs base64. Values of the type JSON stand in JSON as they are. Lists, arrays
+/// and structs are arrays and objects, a map is an array of objects with `key` and `value`.
 class ValueWriter {
  public:
   /// Error unsupported: there is no form for the type; the caller names the column.

@@ -180,7 +180,8 @@ class Run {
   const duckdb::Scratch scratch_;
   std::optional<Manifest> former_;
   Manifest next_;
-  std::vector<const Manifest::Entry*> kept_;  ///< for each partition: its entry in former_, or null if it is written again
+  std::vector<const Manifest::Entry*>
+      kept_;  ///< for each partition: its entry in former_, or null if it is written again
   std::int64_t checkpoint_ = 0;
   std::size_t written_ = 0;
   std::uint64_t bytes_ = 0;

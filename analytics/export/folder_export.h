@@ -21,14 +21,15 @@ struct FolderExport {
 };
 
 /// Brings a folder of Parquet files up to date with a table, as one transaction sees it, and then sends
-/// FrameKind::reply, JSON {checkpoint, rows, partitions, written, removed, bytes}. Partitions whose rows have not changed
-/// keep their files; after another definition of the export, or a change of the table's columns, all are written again.
+/// FrameKind::reply, JSON {checkpoint, rows, partitions, written, removed, bytes}. Partitions whose rows have not
+/// changed keep their files; after another definition of the export, or a change of the table's columns, all are
+/// written again.
 ///
 /// What is new is first written beside the table, of at most `bytes_max` in all, so that the folder is replaced when
 /// nothing can fail any more but the disk.
 ///
-/// Errors: those of Partitioning and PublishedFolder; conflict with the word export_folder: the folder has other content;
-/// those of QueryWatch::explain.
+/// Errors: those of Partitioning and PublishedFolder; conflict with the word export_folder: the folder has other
+/// content; those of QueryWatch::explain.
 Expected<void> run_folder_export(duckdb::Connection& connection, const FolderExport& wanted, Channel& channel,
                                  TimeLimit time, std::uint64_t bytes_max);
 

@@ -22,8 +22,8 @@ struct Manifest {
     std::map<std::string, std::uint64_t> files;  ///< names in the partition's folder, and their bytes
   };
 
-  std::string owner;   ///< the database's instance tag
-  std::string layout;  ///< Partitioning::layout
+  std::string owner;                        ///< the database's instance tag
+  std::string layout;                       ///< Partitioning::layout
   std::map<std::string, Entry> partitions;  ///< by Partition::folder
 
   /// nullopt: the folder has none, or one that cannot be read.

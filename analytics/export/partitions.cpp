@@ -69,8 +69,8 @@ Expected<Partitioning> Partitioning::create(duckdb::Connection& connection, cons
                                             const std::vector<std::string>& columns) {
   Partitioning partitioning(columns);
   partitioning.table_ = quoted_name(table.name);
-  OCTAVO_TRY(const auto known, connection.rows(fmt::format("select column_name, column_type from (describe {})",
-                                                           partitioning.table_)));
+  OCTAVO_TRY(const auto known,
+             connection.rows(fmt::format("select column_name, column_type from (describe {})", partitioning.table_)));
   for (const std::string& column : columns) {
     const auto found = std::ranges::find_if(known, [&](const auto& row) { return row[0].text == column; });
     if (column.starts_with('_') || found == known.end()) {
@@ -78,8 +78,8 @@ Expected<Partitioning> Partitioning::create(duckdb::Connection& connection, cons
     }
     const std::string& type = (*found)[1].text;
     if (std::ranges::find(partition_types, type) == partition_types.end()) {
-      return syntax(fmt::format("`partition_by`: the column {} is {}: only texts, numbers and booleans have a folder.", column,
-                                type));
+      return syntax(fmt::format("`partition_by`: the column {} is {}: only texts, numbers and booleans have a folder.",
+                                column, type));
     }
   }
   std::string described;
@@ -123,7 +123,8 @@ std::string Partitioning::numbered_keys() const {
 }
 
 Expected<std::vector<Partition>> Partitioning::list(duckdb::Connection& connection) const {
-  OCTAVO_TRY(const auto rows, connection.rows(fmt::format("{} order by number limit {}", numbered_keys(), partitions_max + 1)));
+  OCTAVO_TRY(const auto rows,
+             connection.rows(fmt::format("{} order by number limit {}", numbered_keys(), partitions_max + 1)));
   if (rows.size() > partitions_max) {
     return limit(fmt::format("The table has more than {} combinations of values of {}: choose columns with fewer.",
                              partitions_max, fmt::join(columns_, ", ")));

@@ -16,7 +16,8 @@ struct Partition {
   std::int64_t number = 0;  ///< from 1, by which write_partitions() finds it in the same transaction
   std::string folder;       ///< relative: `city=Bern/paid=true`; empty without partition columns
   std::uint64_t rows = 0;
-  /// Differs when a row came, went, has another revision or became that of a deleted document: a number of 64 bits over all of them.
+  /// Differs when a row came, went, has another revision or became that of a deleted document: a number of 64 bits over
+  /// all of them.
   std::string fingerprint;
 };
 

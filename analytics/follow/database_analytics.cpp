@@ -17,8 +17,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A batch costs more the more rows there are: the next one waits ten times as long, so that following takes a tenth of a
-// processor.
+// A batch costs more the more rows there are: the next one waits ten times as long, so that following takes a tenth of
+// a processor.
 constexpr milliseconds batch_pause_min{1'000};
 constexpr int batch_pause_factor = 10;
 constexpr milliseconds open_retry_min{500};
@@ -205,7 +205,8 @@ Expected<void> DatabaseAnalytics::define(Definition definition) {
   const std::lock_guard changing(change_mutex_);
   if (process_ == nullptr) return fail(ErrorCode::unsupported, "Analytics are not enabled.");
   const EntryPtr before = entry();
-  // A library that cannot be used is told to the client, not to the log only. A process that starts again is waited for.
+  // A library that cannot be used is told to the client, not to the log only. A process that starts again is waited
+  // for.
   if (const auto channel = process_->connect(); !channel && !may_pass(channel.error())) {
     return std::unexpected(channel.error());
   }
@@ -254,7 +255,8 @@ void DatabaseAnalytics::take_over(const Entry& before, const EntryPtr& next) {
 Expected<void> DatabaseAnalytics::remove() {
   const std::lock_guard changing(change_mutex_);
   if (read_ttl_(database_) != 0) {
-    return fail(ErrorCode::bad_request, "The container asks for its analytical store: set its analyticalStorageTtl to 0.");
+    return fail(ErrorCode::bad_request,
+                "The container asks for its analytical store: set its analyticalStorageTtl to 0.");
   }
   return remove_with_lock();
 }
@@ -273,7 +275,8 @@ void DatabaseAnalytics::container_changed() {
   if (process_ == nullptr) return;
   jobs_.post([this] {
     if (const auto followed = run_guarded("the store of a container", [&] { return follow_container(); }); !followed) {
-      spdlog::error("database {}: the analytical store that it asks for: {}", database_.name(), followed.error().reason);
+      spdlog::error("database {}: the analytical store that it asks for: {}", database_.name(),
+                    followed.error().reason);
       jobs_.post_after(open_retry_max, [this] { container_changed(); });
     }
   });
@@ -352,7 +355,8 @@ Task<Expected<void>> DatabaseAnalytics::wait(storage::Sequence sequence,
     const std::uint64_t epoch = progress_.epoch();
     const EntryPtr found = entry();
     if (!found && !any_.load(std::memory_order_acquire)) co_return no_store();
-    if (found && !found->feed) co_return fail(ErrorCode::unsupported, "Analytics are not enabled.", "analytics_disabled");
+    if (found && !found->feed)
+      co_return fail(ErrorCode::unsupported, "Analytics are not enabled.", "analytics_disabled");
     if (found && found->is_open.load(std::memory_order_acquire)) {
       std::function<Expected<bool>()> is_there = [this, found, sequence] {
         return is_reached(database_, *found, sequence);
@@ -387,9 +391,10 @@ Expected<TablePlace> DatabaseAnalytics::table() {
     return fail(ErrorCode::overloaded, std::string(opens));
   }
   if (!found->feed->built() && !found->follower->is_complete()) {
-    return fail(ErrorCode::overloaded,
-                fmt::format("The table is being built: it has the database up to the sequence {} of {}. Try again later.",
-                            found->feed->checkpoint(), database_.watermark()));
+    return fail(
+        ErrorCode::overloaded,
+        fmt::format("The table is being built: it has the database up to the sequence {} of {}. Try again later.",
+                    found->feed->checkpoint(), database_.watermark()));
   }
   return place_of(database_, found->definition);
 }

@@ -38,8 +38,9 @@ class DatabaseAnalytics final : public query::FeedAttachment {
 
   // These block, as they write to the catalog.
 
-  /// Begins the store, or gives it another definition, whose time a container decides that asks for a store: then its table is made again, unless only the time differs that
-  /// rows stay. Errors: those of Process::connect that do not pass; conflict: another database of the group has the name.
+  /// Begins the store, or gives it another definition, whose time a container decides that asks for a store: then its
+  /// table is made again, unless only the time differs that rows stay. Errors: those of Process::connect that do not
+  /// pass; conflict: another database of the group has the name.
   Expected<void> define(Definition definition);
   /// Ends the store and removes its file. Errors: not_found: the database has no store; bad_request: the container asks
   /// for it.
@@ -57,14 +58,14 @@ class DatabaseAnalytics final : public query::FeedAttachment {
   };
   /// nullopt: the database has no analytical store.
   std::optional<View> view();
-  /// The table, for queries. Errors: not_found: the database has no analytical store; overloaded: the table is not built
-  /// or opened yet; why it cannot be opened.
+  /// The table, for queries. Errors: not_found: the database has no analytical store; overloaded: the table is not
+  /// built or opened yet; why it cannot be opened.
   Expected<TablePlace> table();
   /// The key of the database's group; empty: it has none, or no store. Reads the catalog.
   Expected<std::string> group() const;
 
-  /// Waits until the table has what the database had up to `sequence`, and lacks what was purged. Errors: not_found: there
-  /// is no store; timeout at the deadline; why the table cannot be followed.
+  /// Waits until the table has what the database had up to `sequence`, and lacks what was purged. Errors: not_found:
+  /// there is no store; timeout at the deadline; why the table cannot be followed.
   Task<Expected<void>> wait(storage::Sequence sequence, std::chrono::steady_clock::time_point deadline);
 
   /// Opens the databases that have a store, so that they are followed after a restart.

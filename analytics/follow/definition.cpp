@@ -31,8 +31,8 @@ constexpr std::size_t path_bytes_shown = 64;
 constexpr std::string_view databases_area = "analytics";
 
 // Names of databases and schemas that there are already: with a second one, names in statements would be ambiguous.
-constexpr std::array<std::string_view, 7> reserved_names{"main",   "memory",             "system",    "temp",
-                                                         "octavo", "information_schema", "pg_catalog"};
+constexpr std::array<std::string_view, 7> reserved_names{
+    "main", "memory", "system", "temp", "octavo", "information_schema", "pg_catalog"};
 
 bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
@@ -57,11 +57,12 @@ bool is_table_name(std::string_view name) {
 
 Expected<json::object> read_flatten(const json::value& value) {
   const auto refused = [](std::string_view reason) {
-    return fail(ErrorCode::bad_request,
-                fmt::format("`flatten` must have paths of arrays and a table for each, such as {{\"/orders\":\"orders\", "
-                            "\"/orders/[]/items\":\"items\"}}: {}.",
-                            reason),
-                syntax_word);
+    return fail(
+        ErrorCode::bad_request,
+        fmt::format("`flatten` must have paths of arrays and a table for each, such as {{\"/orders\":\"orders\", "
+                    "\"/orders/[]/items\":\"items\"}}: {}.",
+                    reason),
+        syntax_word);
   };
   if (!value.is_object() || value.get_object().empty() || value.get_object().size() > Definition::flatten_max) {
     return refused(fmt::format("it must be an object with 1 to {} members", Definition::flatten_max));
@@ -72,17 +73,19 @@ Expected<json::object> read_flatten(const json::value& value) {
     const auto parsed = ArrayPath::parse(path);
     const std::string_view shown = std::string_view(path).substr(0, path_bytes_shown);
     if (!parsed) {
-      return refused(fmt::format("`{}` is no path of 1 to {} names, with `[]` behind the name of an array for its elements",
-                                 shown, ArrayPath::names_max));
+      return refused(
+          fmt::format("`{}` is no path of 1 to {} names, with `[]` behind the name of an array for its elements", shown,
+                      ArrayPath::names_max));
     }
     if (const auto parent = parsed->parent(); !parent.empty() && !value.get_object().contains(parent)) {
       return refused(fmt::format("`{}` needs a table for `{}`, too", shown, parent.substr(0, path_bytes_shown)));
     }
     const std::string_view name = table.is_string() ? std::string_view(table.get_string()) : std::string_view();
     if (!is_table_name(name)) {
-      return refused(fmt::format("the name of a table has letters, digits and `_`, begins with a letter, has at most {} "
-                                 "characters and is not `documents`",
-                                 Definition::table_name_bytes_max));
+      return refused(
+          fmt::format("the name of a table has letters, digits and `_`, begins with a letter, has at most {} "
+                      "characters and is not `documents`",
+                      Definition::table_name_bytes_max));
     }
     tables.push_back(lower_case(name));
     if (std::ranges::count(tables, tables.back()) > 1) return refused("two tables have the same name");
@@ -94,11 +97,12 @@ Expected<json::object> read_flatten(const json::value& value) {
 Expected<std::int64_t> read_ttl(const json::value& value) {
   constexpr std::int64_t seconds_max = std::numeric_limits<std::int32_t>::max();  // as in Azure Cosmos DB
   if (!value.is_int64() || value.get_int64() < Definition::forever || value.get_int64() > seconds_max) {
-    return fail(ErrorCode::bad_request,
-                fmt::format("`ttl` must be the seconds that rows stay after the last write of their document (at most {}), -1 "
-                            "for ever, or 0: as long as their document.",
-                            seconds_max),
-                syntax_word);
+    return fail(
+        ErrorCode::bad_request,
+        fmt::format("`ttl` must be the seconds that rows stay after the last write of their document (at most {}), -1 "
+                    "for ever, or 0: as long as their document.",
+                    seconds_max),
+        syntax_word);
   }
   return value.get_int64();
 }
@@ -107,7 +111,8 @@ Expected<std::string> read_name(std::string_view member, const json::value& valu
   const std::string_view name = value.is_string() ? std::string_view(value.get_string()) : std::string_view();
   if (name.empty() || name.size() > bytes_max || std::ranges::any_of(name, is_control)) {
     return fail(ErrorCode::bad_request,
-                fmt::format("`{}` must be a name of 1 to {} bytes without control characters.", member, bytes_max), syntax_word);
+                fmt::format("`{}` must be a name of 1 to {} bytes without control characters.", member, bytes_max),
+                syntax_word);
   }
   return std::string(name);
 }
@@ -115,7 +120,8 @@ Expected<std::string> read_name(std::string_view member, const json::value& valu
 Expected<void> check_reserved(std::string_view as) {
   for (const std::string_view reserved : reserved_names) {
     if (!equals_ignoring_case(as, reserved)) continue;
-    return fail(ErrorCode::bad_request, fmt::format("`as` cannot be `{}`, which has a meaning in DuckDB.", as), syntax_word);
+    return fail(ErrorCode::bad_request, fmt::format("`as` cannot be `{}`, which has a meaning in DuckDB.", as),
+                syntax_word);
   }
   return {};
 }
@@ -229,9 +235,7 @@ bool Definition::lacks_rows_of(const Definition& other) const {
 Expected<std::optional<Definition>> definition_of(Catalog& catalog, std::string_view tag) {
   OCTAVO_TRY(const auto text, catalog.fact(Catalog::area_of_database(tag), fact_name));
   if (!text) return std::nullopt;
-  const auto damaged = [] {
-    return fail(ErrorCode::corrupted, "What is stored of the analytical store is damaged.");
-  };
+  const auto damaged = [] { return fail(ErrorCode::corrupted, "What is stored of the analytical store is damaged."); };
   const auto parsed = query::parse_json(*text);
   if (!parsed || !parsed->is_object()) return damaged();
   const auto* const stored = parsed->get_object().if_contains("definition");
@@ -247,8 +251,10 @@ Expected<std::optional<Definition>> definition_of(Catalog& catalog, std::string_
 }
 
 std::vector<storage::FactChange> facts_of(std::string_view tag, const Definition& definition) {
-  const json::object stored{{"id", definition.id}, {"rereads", definition.rereads},
-                            {"by_container", definition.by_container}, {"definition", definition.json}};
+  const json::object stored{{"id", definition.id},
+                            {"rereads", definition.rereads},
+                            {"by_container", definition.by_container},
+                            {"definition", definition.json}};
   return {{std::string(databases_area), std::string(tag), ""},
           {Catalog::area_of_database(tag), std::string(fact_name), json::serialize(stored)}};
 }

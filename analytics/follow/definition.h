@@ -29,8 +29,8 @@ struct Definition {
   std::vector<std::string> include;
   /// Paths of arrays (ArrayPath), and the names of the tables for their elements.
   boost::json::object flatten;
-  /// How long rows stay. 0: as long as their documents; forever: for ever; other numbers: seconds after the last write of
-  /// the document, whether or not it still exists.
+  /// How long rows stay. 0: as long as their documents; forever: for ever; other numbers: seconds after the last write
+  /// of the document, whether or not it still exists.
   std::int64_t ttl_s = 0;
   static constexpr std::int64_t forever = -1;
   /// The databases whose tables can be joined with this one, and the table's name among them; both empty: it is alone.

@@ -37,7 +37,8 @@ Expected<Group> group_of_fact(std::string_view text) {
 
 FactChange key_fact(const Group& group) {
   FactChange fact{std::string(keys_area), crypto::hex_identity(group.name), std::nullopt};
-  if (group.key != group.name) fact.value = boost::json::serialize(boost::json::object{{"name", group.name}, {"key", group.key}});
+  if (group.key != group.name)
+    fact.value = boost::json::serialize(boost::json::object{{"name", group.name}, {"key", group.key}});
   return fact;
 }
 
@@ -135,17 +136,19 @@ Expected<std::vector<GroupMember>> members_of_group(Catalog& catalog, std::strin
   return std::move(noted.members);
 }
 
-Expected<std::vector<FactChange>> facts_of_renamed_group(Catalog& catalog, std::string_view before, std::string_view name) {
+Expected<std::vector<FactChange>> facts_of_renamed_group(Catalog& catalog, std::string_view before,
+                                                         std::string_view name) {
   OCTAVO_TRY(const auto key, key_of_group(catalog, before));
   OCTAVO_TRY(const auto moved, noted_members(catalog, key));
   OCTAVO_TRY(const auto key_there, key_of_group(catalog, name));
   OCTAVO_TRY(const auto others, noted_members(catalog, key_there));
   if (!moved.members.empty() && !others.members.empty()) {
-    return fail(ErrorCode::precondition_failed,
-                fmt::format("There is a group {} of analytical stores, with that of the database {}: define these in another "
-                            "group first.",
-                            name, others.members.front().database),
-                "file_exists");
+    return fail(
+        ErrorCode::precondition_failed,
+        fmt::format("There is a group {} of analytical stores, with that of the database {}: define these in another "
+                    "group first.",
+                    name, others.members.front().database),
+        "file_exists");
   }
   // With members there, and none here: those that come join them.
   if (!others.members.empty()) return std::vector<FactChange>();

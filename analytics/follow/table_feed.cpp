@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "analytics/channel/batch.h"
-#include "base/unix_time.h"
 #include "analytics/follow/groups.h"
+#include "base/unix_time.h"
 #include "query/json/document_text.h"
 #include "query/json/parsed_document.h"
 #include "storage/document/document.h"
@@ -155,8 +155,8 @@ RowChange TableFeed::row_change(const query::FeedDocument& document, std::int64_
   return has_expired ? RowChange::remove : RowChange::replace;
 }
 
-// While the feed is read again, all purges since the beginning are given. Kept rows of documents that were written again
-// after a purge that the table has accounted for must stay.
+// While the feed is read again, all purges since the beginning are given. Kept rows of documents that were written
+// again after a purge that the table has accounted for must stay.
 Expected<std::vector<std::string>> TableFeed::newly_purged(const query::KnownPurges& purges) const {
   const storage::Sequence accounted = reread_to_.load(std::memory_order_acquire);
   if (ttl_s() == 0 || accounted <= purges.since) return purges.gone;
@@ -184,9 +184,8 @@ Expected<bool> TableFeed::remove_expired() {
   const std::int64_t ttl = ttl_s();
   if (ttl == Definition::forever) return false;
   OCTAVO_TRY_VOID(open_with_lock());
-  const json::object request{{"written_before_s", ttl > 0 ? unix_now_s() - ttl + 1 : 0},
-                             {"deleted", ttl == 0},
-                             {"count", expired_rows_max}};
+  const json::object request{
+      {"written_before_s", ttl > 0 ? unix_now_s() - ttl + 1 : 0}, {"deleted", ttl == 0}, {"count", expired_rows_max}};
   OCTAVO_TRY(const std::string reply, ask(FrameKind::expire, json::serialize(request)));
   OCTAVO_TRY(const auto parsed, query::parse_json(reply));
   return parsed.at("removed").to_number<std::size_t>() == expired_rows_max;

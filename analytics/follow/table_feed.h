@@ -45,8 +45,8 @@ class TableFeed final : public query::FeedConsumer {
   Expected<bool> remove_known(const query::KnownPurges& purges) override;
   Expected<bool> remove_purged(const query::GoneDocuments& gone, std::size_t documents_max) override;
 
-  /// Removes some of the rows that have expired, or that are kept for deleted documents and are not to stay any more; true:
-  /// there may be more. Errors: as open().
+  /// Removes some of the rows that have expired, or that are kept for deleted documents and are not to stay any more;
+  /// true: there may be more. Errors: as open().
   Expected<bool> remove_expired();
   /// Another time that rows stay; the table is opened again if it has to read the feed again. `definition` differs from
   /// the one before in nothing else. Blocks while a batch is written if the feed is read again. One caller at a time.

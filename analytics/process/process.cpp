@@ -128,8 +128,7 @@ Expected<pid_t> Process::start() {
   posix_spawn_file_actions_adddup2(&actions, ends.second.get(), control_descriptor);
   posix_spawn_file_actions_addclosefrom_np(&actions, control_descriptor + 1);
   pid_t pid = -1;
-  const int failed =
-      ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, pointers.data(), no_environment.data());
+  const int failed = ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, pointers.data(), no_environment.data());
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) {
     return fail(ErrorCode::overloaded,

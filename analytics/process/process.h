@@ -14,8 +14,8 @@
 
 namespace octavo::analytics {
 
-/// The analytical process, as the server sees it: started when it is first needed, watched, and started again when it is
-/// needed after it has ended, with a delay that grows as long as it ends soon. Thread-safe.
+/// The analytical process, as the server sees it: started when it is first needed, watched, and started again when it
+/// is needed after it has ended, with a delay that grows as long as it ends soon. Thread-safe.
 class Process {
  public:
   explicit Process(WorkerOptions options);

@@ -75,8 +75,9 @@ void QueryWatch::watch() {
     const auto until_deadline = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
     const bool looks_often = static_cast<bool>(is_too_large_);
     // While it stops the deadline is over, or far away.
-    const auto patience = is_stopping ? interrupt_again
-                                      : std::clamp(until_deadline, milliseconds(0), looks_often ? interrupt_again : poll_max);
+    const auto patience = is_stopping
+                              ? interrupt_again
+                              : std::clamp(until_deadline, milliseconds(0), looks_often ? interrupt_again : poll_max);
     std::array<pollfd, 2> states{{{.fd = end_.get(), .events = POLLIN, .revents = 0},
                                   {.fd = channel_.descriptor(), .events = POLLRDHUP, .revents = 0}}};
     // Once it hangs up it always does.
@@ -85,7 +86,8 @@ void QueryWatch::watch() {
     const auto over = Clock::now() - deadline_;
     if (over >= Clock::duration(0)) timed_out_.store(true, std::memory_order_relaxed);
     if (is_too_large_ && is_too_large_()) was_too_large_.store(true, std::memory_order_relaxed);
-    is_stopping = is_stopping || timed_out_ || was_too_large_ || (states[1].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+    is_stopping =
+        is_stopping || timed_out_ || was_too_large_ || (states[1].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
     if (!is_stopping) continue;
     connection_.interrupt();
     if (over > channel_grace) channel_.shut_down();

@@ -55,7 +55,8 @@ Expected<Owned<duckdb::StatementHandle>> prepare_only_select(duckdb::Connection&
   Owned<duckdb::StatementHandle> statement(api.destroy_prepare);
   const auto prepared = api.prepare_extracted_statement(connection.handle(), extracted.get(), 0, statement.out());
   // Types are looked at first: what is not allowed is not explained.
-  if (statement && prepared == success && api.prepared_statement_type(statement.get()) != duckdb::StatementType::select) {
+  if (statement && prepared == success &&
+      api.prepared_statement_type(statement.get()) != duckdb::StatementType::select) {
     return invalid("Only a SELECT statement can be run here: the columns follow the documents.");
   }
   if (prepared != success) return invalid(api.prepare_error(statement.get()));
@@ -65,8 +66,8 @@ Expected<Owned<duckdb::StatementHandle>> prepare_only_select(duckdb::Connection&
 Expected<void> bind(const Api& api, duckdb::StatementHandle statement, const boost::json::array& parameters) {
   const Index wanted = api.nparams(statement);
   if (wanted != parameters.size()) {
-    return invalid(fmt::format("The statement has {} parameters ($1, $2, … or ?), and `parameters` has {} values.", wanted,
-                               parameters.size()));
+    return invalid(fmt::format("The statement has {} parameters ($1, $2, … or ?), and `parameters` has {} values.",
+                               wanted, parameters.size()));
   }
   for (Index position = 1; position <= parameters.size(); ++position) {
     const boost::json::value& value = parameters[position - 1];
@@ -285,7 +286,8 @@ Expected<void> run_sql_query(duckdb::Connection& connection, const SqlQuery& que
   std::function<bool()> is_too_large;
   if (is_export) is_too_large = [&] { return file.bytes() > export_bytes_max; };
   const QueryWatch watch(connection, channel, query.time, std::move(is_too_large));
-  auto done = is_export ? run_export(connection, query, channel, file, export_bytes_max) : run(connection, query, channel);
+  auto done =
+      is_export ? run_export(connection, query, channel, file, export_bytes_max) : run(connection, query, channel);
   if (!done) return std::unexpected(watch.explain(std::move(done).error()));
   return done;
 }

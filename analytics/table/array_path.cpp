@@ -112,7 +112,8 @@ void ArrayPath::walk(query::JsonCursor& array, std::vector<std::int64_t>& positi
 
 std::string_view without_arrays(std::string_view value, const std::vector<ArrayPath::Names>& paths,
                                 std::deque<std::string>& texts) {
-  const bool has_one = std::ranges::any_of(paths, [&](const auto& names) { return array_at(value, names).has_value(); });
+  const bool has_one =
+      std::ranges::any_of(paths, [&](const auto& names) { return array_at(value, names).has_value(); });
   if (!has_one) return value;
   std::string& text = texts.emplace_back();
   query::JsonCursor object(value);

@@ -6,7 +6,8 @@
 
 namespace octavo::analytics {
 
-ColumnBuffer::ColumnBuffer(const ValueType& type) : kind_(type.is_stored_as_text()             ? ValueKind::text
+ColumnBuffer::ColumnBuffer(const ValueType& type)
+    : kind_(type.is_stored_as_text()           ? ValueKind::text
             : type.kind == ValueKind::variants ? ValueKind::object
                                                : type.kind) {
   if (kind_ == ValueKind::text) return;

@@ -12,8 +12,8 @@
 
 namespace octavo::analytics {
 
-/// The values of a column for some rows, as DuckDB's vectors hold them: an object's members and a list's elements are in
-/// columns of their own.
+/// The values of a column for some rows, as DuckDB's vectors hold them: an object's members and a list's elements are
+/// in columns of their own.
 class ColumnBuffer {
  public:
   explicit ColumnBuffer(const ValueType& type);

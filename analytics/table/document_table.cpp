@@ -18,7 +18,8 @@ using duckdb::Transaction;
 // Other tables are made again.
 constexpr std::int64_t format_version = 4;
 
-/// The table of the rows at `path`, which is empty for documents: what is in tables of its own, or below, is not in its rows.
+/// The table of the rows at `path`, which is empty for documents: what is in tables of its own, or below, is not in its
+/// rows.
 GrowingTable table_of(std::string name, std::optional<ArrayPath> path, SchemaRules rules, const StoreRules& all) {
   std::vector<ArrayPath::Names> elsewhere;
   for (const Flattening& inside : all.flatten) {
@@ -54,11 +55,13 @@ Expected<DocumentTable> DocumentTable::open(Connection connection, const StoreRu
 // False: there is no table that can be used.
 Expected<bool> DocumentTable::load(std::uint64_t beyond, std::uint64_t rereads) {
   const auto tables = connection_.rows(
-      "select count(*) from duckdb_tables() where not temporary and database_name = current_database() and ((schema_name = "
+      "select count(*) from duckdb_tables() where not temporary and database_name = current_database() and "
+      "((schema_name = "
       "'octavo' and table_name in ('state', 'columns')) or schema_name = 'main')");
   if (!tables) return std::unexpected(tables.error());
   if (tables->front().front().integer != static_cast<std::int64_t>(2 + tables_.size())) return false;
-  const auto state = connection_.rows("select format, checkpoint, purge_count, built::bigint, rereads, reread_to from octavo.state");
+  const auto state =
+      connection_.rows("select format, checkpoint, purge_count, built::bigint, rereads, reread_to from octavo.state");
   if (!state || state->size() != 1) return false;
   const auto& row = state->front();
   state_ = {static_cast<std::uint64_t>(row[1].integer), static_cast<std::uint64_t>(row[2].integer), row[3].integer != 0,
@@ -87,8 +90,8 @@ Expected<void> DocumentTable::create(std::uint64_t rereads) {
   OCTAVO_TRY_VOID(
       connection_.run("create or replace table octavo.state (format bigint, checkpoint bigint, purge_count bigint, "
                       "built boolean, rereads bigint, reread_to bigint)"));
-  OCTAVO_TRY_VOID(
-      connection_.run(fmt::format("insert into octavo.state values ({}, 0, 0, false, {}, 0)", format_version, rereads)));
+  OCTAVO_TRY_VOID(connection_.run(
+      fmt::format("insert into octavo.state values ({}, 0, 0, false, {}, 0)", format_version, rereads)));
   return transaction.commit();
 }
 
@@ -126,9 +129,10 @@ Expected<void> DocumentTable::mark_rows(const std::vector<std::string_view>& ids
 }
 
 Expected<void> DocumentTable::store_state(const TableState& state) {
-  return connection_.run(fmt::format("update octavo.state set checkpoint = {}, purge_count = {}, built = {}, rereads = {}, "
-                                     "reread_to = {}",
-                                     state.checkpoint, state.purge_count, state.built, state.rereads, state.reread_to));
+  return connection_.run(
+      fmt::format("update octavo.state set checkpoint = {}, purge_count = {}, built = {}, rereads = {}, "
+                  "reread_to = {}",
+                  state.checkpoint, state.purge_count, state.built, state.rereads, state.reread_to));
 }
 
 Expected<void> DocumentTable::apply(const std::vector<TableChange>& changes, std::uint64_t reached, bool complete) {
@@ -170,9 +174,9 @@ Expected<void> DocumentTable::remove(const std::vector<std::string_view>& ids, s
 
 Expected<std::size_t> DocumentTable::remove_expired(const ExpiredRows& expired, std::size_t count_max) {
   OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
-  OCTAVO_TRY(const auto found, connection_.rows(fmt::format("select _id from documents where _ts < {}{} limit {}",
-                                                            expired.written_before_s,
-                                                            expired.deleted ? " or _deleted" : "", count_max)));
+  OCTAVO_TRY(const auto found,
+             connection_.rows(fmt::format("select _id from documents where _ts < {}{} limit {}",
+                                          expired.written_before_s, expired.deleted ? " or _deleted" : "", count_max)));
   if (found.empty()) return 0;
   std::vector<std::string_view> ids;
   for (const auto& row : found) ids.push_back(row.front().text);
@@ -182,8 +186,9 @@ Expected<std::size_t> DocumentTable::remove_expired(const ExpiredRows& expired, 
 }
 
 Expected<std::vector<std::string>> DocumentTable::ids_after(std::string_view after, std::size_t count_max) {
-  OCTAVO_TRY(auto rows, connection_.rows(
-                            fmt::format("select _id from documents where _id > $1 order by _id limit {}", count_max), after));
+  OCTAVO_TRY(auto rows,
+             connection_.rows(fmt::format("select _id from documents where _id > $1 order by _id limit {}", count_max),
+                              after));
   std::vector<std::string> ids;
   for (auto& row : rows) ids.push_back(std::move(row.front().text));
   return ids;
@@ -192,13 +197,16 @@ Expected<std::vector<std::string>> DocumentTable::ids_after(std::string_view aft
 Expected<TableStatus> read_table_status(Connection& connection) {
   OCTAVO_TRY(auto transaction, Transaction::begin(connection, true));
   const auto state = connection.rows("select format, checkpoint, purge_count from octavo.state");
-  if (!state || state->empty() || state->front()[0].integer != format_version) return fail(ErrorCode::not_found, "The table was not made yet.");
+  if (!state || state->empty() || state->front()[0].integer != format_version)
+    return fail(ErrorCode::not_found, "The table was not made yet.");
   TableStatus status;
   status.state = {static_cast<std::uint64_t>(state->front()[1].integer),
                   static_cast<std::uint64_t>(state->front()[2].integer)};
-  OCTAVO_TRY(const auto names,
-             connection.rows("select table_name from duckdb_tables() where not temporary and database_name = current_database() and "
-                             "schema_name = 'main' order by table_name"));
+  OCTAVO_TRY(
+      const auto names,
+      connection.rows(
+          "select table_name from duckdb_tables() where not temporary and database_name = current_database() and "
+          "schema_name = 'main' order by table_name"));
   for (const auto& name : names) {
     const std::string& table = name.front().text;
     OCTAVO_TRY(const auto rows, connection.rows("select count(*) from " + duckdb::quoted_name(table)));

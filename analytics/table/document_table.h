@@ -60,8 +60,8 @@ struct ExpiredRows {
 struct TableState {
   std::uint64_t checkpoint = 0;
   std::uint64_t purge_count = 0;
-  bool built = false;  ///< it had all documents once
-  std::uint64_t rereads = 0;  ///< as Definition::rereads
+  bool built = false;           ///< it had all documents once
+  std::uint64_t rereads = 0;    ///< as Definition::rereads
   std::uint64_t reread_to = 0;  ///< its checkpoint before it began to read the feed again
 };
 
@@ -79,15 +79,16 @@ struct TableState {
 ///   octavo.columns       table_name varchar, position bigint, name varchar, type varchar (`Types of columns`),
 ///                        dropped bigint, nodes bigint
 ///
-/// The state changes in the transaction of the rows that it speaks of: after a crash the table continues from there, and no
-/// change is missing or there twice. One thread at a time.
+/// The state changes in the transaction of the rows that it speaks of: after a crash the table continues from there,
+/// and no change is missing or there twice. One thread at a time.
 class DocumentTable {
  public:
-  /// Opens or creates the table in the database that the connection uses. `rules` decide which tables and columns there are. `beyond`: the
-  /// sequence of the database; a table that is further belongs to another past, and is made again. `rereads`: if it is
-  /// another number than the table's, the rows stay and the checkpoint is 0. Errors: those of error_of().
-  static Expected<DocumentTable> open(duckdb::Connection connection, const StoreRules& rules,
-                                      std::uint64_t beyond, std::uint64_t rereads);
+  /// Opens or creates the table in the database that the connection uses. `rules` decide which tables and columns there
+  /// are. `beyond`: the sequence of the database; a table that is further belongs to another past, and is made again.
+  /// `rereads`: if it is another number than the table's, the rows stay and the checkpoint is 0. Errors: those of
+  /// error_of().
+  static Expected<DocumentTable> open(duckdb::Connection connection, const StoreRules& rules, std::uint64_t beyond,
+                                      std::uint64_t rereads);
 
   const TableState& state() const { return state_; }
   /// Brings the rows of these documents, each at most once, up to date. Precondition: the table's checkpoint is the
@@ -126,7 +127,7 @@ struct TableContent {
 struct TableStatus {
   TableState state;
   TableContent documents;
-  std::uint64_t rows_deleted = 0;  ///< of `documents`, those of deleted ones
+  std::uint64_t rows_deleted = 0;      ///< of `documents`, those of deleted ones
   std::vector<TableContent> elements;  ///< in the order of their names
 };
 /// Errors: not_found: the table was not made yet.

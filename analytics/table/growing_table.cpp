@@ -27,9 +27,10 @@ std::string definition_of(const Column& column) {
 }  // namespace
 
 Expected<std::vector<Column>> stored_columns(Connection& connection, std::string_view table) {
-  OCTAVO_TRY(const auto rows,
-             connection.rows("select name, type, dropped, nodes from octavo.columns where table_name = $1 order by position",
-                             table));
+  OCTAVO_TRY(
+      const auto rows,
+      connection.rows("select name, type, dropped, nodes from octavo.columns where table_name = $1 order by position",
+                      table));
   std::vector<Column> columns;
   for (const auto& row : rows) {
     auto type = type_of_stored(row[1].text);
@@ -152,8 +153,8 @@ Expected<void> GrowingTable::store_columns(Connection& connection, const Schema&
   static_assert(Schema::nodes_max <= TableAppender::rows_max);
   std::vector<std::string> types;
   for (const Column& column : schema.columns()) types.push_back(stored_form(column.type));
-  auto columns = ColumnBuffer::of({ValueKind::text, ValueKind::integer, ValueKind::text, ValueKind::text, ValueKind::integer,
-                                   ValueKind::integer});
+  auto columns = ColumnBuffer::of(
+      {ValueKind::text, ValueKind::integer, ValueKind::text, ValueKind::text, ValueKind::integer, ValueKind::integer});
   for (std::size_t n = 0; n < types.size(); ++n) {
     const Column& column = schema.columns()[n];
     columns[0].text(name_);

@@ -24,16 +24,16 @@ struct TableRows {
   std::vector<RowSource> rows;
 };
 
-/// A table of DuckDB whose columns grow with the documents, and what is stored of them in `octavo.columns`. The functions run
-/// in the caller's transaction.
+/// A table of DuckDB whose columns grow with the documents, and what is stored of them in `octavo.columns`. The
+/// functions run in the caller's transaction.
 class GrowingTable {
  public:
   /// `create or replace table octavo.columns` with them.
   static constexpr std::string_view columns_definition =
       "table_name varchar, position bigint, name varchar, type varchar, dropped bigint, nodes bigint";
 
-  /// `path`: the rows are elements of these arrays; nullopt: documents. `elsewhere`: names that lead from a row, through
-  /// objects in it, to arrays that are the rows of other tables.
+  /// `path`: the rows are elements of these arrays; nullopt: documents. `elsewhere`: names that lead from a row,
+  /// through objects in it, to arrays that are the rows of other tables.
   GrowingTable(std::string name, std::optional<ArrayPath> path, std::vector<ArrayPath::Names> elsewhere,
                SchemaRules rules)
       : name_(std::move(name)), path_(std::move(path)), elsewhere_(std::move(elsewhere)), schema_(std::move(rules)) {}

@@ -25,7 +25,8 @@ double number_of(std::string_view raw) {
 
 std::vector<ColumnBuffer> fixed_columns(std::size_t arrays) {
   if (arrays == 0) {
-    return ColumnBuffer::of({ValueKind::text, ValueKind::text, ValueKind::integer, ValueKind::boolean, ValueKind::json});
+    return ColumnBuffer::of(
+        {ValueKind::text, ValueKind::text, ValueKind::integer, ValueKind::boolean, ValueKind::json});
   }
   auto columns = ColumnBuffer::of({ValueKind::text});
   for (std::size_t n = 0; n < arrays; ++n) columns.emplace_back(ValueType{ValueKind::integer, {}, {}});
@@ -175,8 +176,7 @@ void RowWriter::write(const RowSource& source) {
   end_row();
 }
 
-void RowWriter::write_element(std::string_view id, ArrayPath::Positions positions,
-                              query::JsonCursor& cursor) {
+void RowWriter::write_element(std::string_view id, ArrayPath::Positions positions, query::JsonCursor& cursor) {
   columns_[0].text(id);
   for (std::size_t n = 0; n < positions.size(); ++n) columns_[1 + n].integer(positions[n]);
   if (cursor.front() == '{') {

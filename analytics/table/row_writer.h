@@ -19,16 +19,16 @@ struct RowSource {
   std::string_view id;
   std::string_view revision;
   std::int64_t modified_s = 0;  ///< 0: unknown
-  std::string_view json;        ///< an object as normalize_document() leaves it; for rows of elements the outermost array
+  std::string_view json;  ///< an object as normalize_document() leaves it; for rows of elements the outermost array
 };
 
-/// Makes rows of documents, in columns: `_id`, `_rev`, `_ts`, `_deleted` (false), `_rest` (the properties without a column, as an object; NULL:
-/// there are none) and the columns of the schema. The
-/// rows of elements begin with `_id`, their positions and `_rest`. Precondition: the schema has learnt the documents, and
-/// does not change meanwhile; the documents live until clear().
+/// Makes rows of documents, in columns: `_id`, `_rev`, `_ts`, `_deleted` (false), `_rest` (the properties without a
+/// column, as an object; NULL: there are none) and the columns of the schema. The rows of elements begin with `_id`,
+/// their positions and `_rest`. Precondition: the schema has learnt the documents, and does not change meanwhile; the
+/// documents live until clear().
 ///
-/// A value that is not of its column's type, or of its member's or element's in it, becomes NULL, and is counted for the
-/// column. So does a value that is too large. Numbers that are too large for a double become the nearest one.
+/// A value that is not of its column's type, or of its member's or element's in it, becomes NULL, and is counted for
+/// the column. So does a value that is too large. Numbers that are too large for a double become the nearest one.
 class RowWriter {
  public:
   /// Of a value as JSON, and of `_rest`, which is NULL beyond it: larger ones could exceed DuckDB's memory for ever.
@@ -66,7 +66,7 @@ class RowWriter {
   std::vector<ColumnBuffer> columns_;
   const std::size_t first_property_;  ///< of the columns; before it: `_rest`
   std::string rest_;                  ///< of the row that is written
-  std::deque<std::string> decoded_;  ///< texts that do not stand in a document as they are
+  std::deque<std::string> decoded_;   ///< texts that do not stand in a document as they are
   std::size_t cells_ = 0;
   std::size_t row_cells_ = 0;
   std::uint64_t dropped_ = 0;  ///< in the value that is written

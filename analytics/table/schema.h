@@ -31,12 +31,12 @@ struct SchemaRules {
   std::vector<std::string> flattened = {};
 };
 
-/// The columns that the documents' properties of the top level have, in the order in which they came. Their types grow as
-/// TypeInference says.
+/// The columns that the documents' properties of the top level have, in the order in which they came. Their types grow
+/// as TypeInference says.
 ///
-/// A property has no column if the columns and what is in them have `nodes_max` types, those that became JSON included, so
-/// that documents cannot change the table without end; if its name differs from a column's only in the case of letters, or
-/// begins with an underscore, or is no possible name; or by the rules.
+/// A property has no column if the columns and what is in them have `nodes_max` types, those that became JSON included,
+/// so that documents cannot change the table without end; if its name differs from a column's only in the case of
+/// letters, or begins with an underscore, or is no possible name; or by the rules.
 ///
 /// A value: the table's file has the columns, and a schema is made from them.
 class Schema {

@@ -31,7 +31,9 @@ std::string variable_of(std::size_t lists) {
 // The JSON of a value, NULL for NULL.
 std::string json_of(const ValueType& type, const std::string& expression, std::size_t lists) {
   // to_json(null) is no NULL for all types.
-  const auto whole = [&](const std::string& value) { return unless_null(expression, fmt::format("to_json({})", value)); };
+  const auto whole = [&](const std::string& value) {
+    return unless_null(expression, fmt::format("to_json({})", value));
+  };
   if (sql_name(type) == "JSON") return expression;
   if (!type.has_variants()) return whole(expression);
   if (type.kind == ValueKind::list) {
@@ -69,10 +71,9 @@ std::string converted(const ValueType& from, const ValueType& to, const std::str
       for (std::size_t n = 0; n < to.children.size(); ++n) {
         // Members are only added, behind those that there are.
         const std::string& name = to.names[n];
-        const std::string value =
-            n < from.children.size()
-                ? converted(from.children[n], to.children[n], member_of(expression, name), lists)
-                : null_of(to.children[n]);
+        const std::string value = n < from.children.size()
+                                      ? converted(from.children[n], to.children[n], member_of(expression, name), lists)
+                                      : null_of(to.children[n]);
         members += fmt::format("{}{} := {}", n > 0 ? ", " : "", quoted_name(name), value);
       }
       return unless_null(expression, fmt::format("struct_pack({})", members));

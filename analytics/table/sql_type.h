@@ -10,8 +10,8 @@ namespace octavo::analytics {
 /// object without members, which no STRUCT can be.
 std::string sql_name(const ValueType& type);
 
-/// An SQL expression that makes a value of the type `to` out of `expression`, whose type is `from`. Precondition: `to` has
-/// grown out of `from` (TypeInference).
+/// An SQL expression that makes a value of the type `to` out of `expression`, whose type is `from`. Precondition: `to`
+/// has grown out of `from` (TypeInference).
 std::string conversion(const ValueType& from, const ValueType& to, const std::string& expression);
 
 }  // namespace octavo::analytics

@@ -101,7 +101,8 @@ Expected<void> TableAppender::finish() {
   // DuckDB gives no type of the error here.
   const std::string_view reason = text != nullptr ? text : "Rows cannot be appended.";
   const bool is_memory = reason.contains("Out of Memory") || reason.contains("could not allocate");
-  return std::unexpected(duckdb::error_of(is_memory ? duckdb::ErrorType::out_of_memory : duckdb::ErrorType::io, reason));
+  return std::unexpected(
+      duckdb::error_of(is_memory ? duckdb::ErrorType::out_of_memory : duckdb::ErrorType::io, reason));
 }
 
 }  // namespace octavo::analytics

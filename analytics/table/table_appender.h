@@ -18,7 +18,8 @@ class TableAppender {
 
   /// `schema`: null: the one of temporary tables.
   TableAppender(duckdb::Connection& connection, const char* schema, const char* table);
-  /// Appends at most `rows_max` rows. Precondition: the columns are those of the table, in their order and with their types.
+  /// Appends at most `rows_max` rows. Precondition: the columns are those of the table, in their order and with their
+  /// types.
   void append(const std::vector<ColumnBuffer>& columns);
   /// The rows are in the table.
   Expected<void> finish();

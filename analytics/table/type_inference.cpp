@@ -93,8 +93,8 @@ void TypeInference::learn_object(query::JsonCursor& cursor, ValueType& type, std
 }
 
 bool TypeInference::add_member(ValueType& object, std::string_view name) {
-  const bool is_same = std::ranges::any_of(
-      object.names, [&](const std::string& other) { return equals_ignoring_case(other, name); });
+  const bool is_same =
+      std::ranges::any_of(object.names, [&](const std::string& other) { return equals_ignoring_case(other, name); });
   if (is_same || !is_possible_name(name) || object.names.size() == members_max || nodes_left_ == 0) return false;
   --nodes_left_;
   object.names.emplace_back(name);

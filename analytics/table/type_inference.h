@@ -16,8 +16,8 @@ inline constexpr std::string_view full_fidelity = "full_fidelity";
 
 /// Lets types grow until the values of documents fit.
 ///
-/// In mode full_fidelity each kind of value is a member of the place's variants, so no value is NULL for its type. In mode
-/// well_defined:
+/// In mode full_fidelity each kind of value is a member of the place's variants, so no value is NULL for its type. In
+/// mode well_defined:
 /// - The first value that is not null decides the type. An integer becomes a number when one comes.
 /// - An object has the members that came, in their order; a list the type of its elements.
 /// - Elements of different types make a list of JSON, and so do objects without members and another value. A value of

@@ -115,8 +115,7 @@ Expected<Instances::Lease> Instances::open(const TablePlace& place, bool makes) 
   return opened;
 }
 
-Expected<Instances::Lease> Instances::open_group(const std::vector<TablePlace>& places,
-                                                  std::string_view as) {
+Expected<Instances::Lease> Instances::open_group(const std::vector<TablePlace>& places, std::string_view as) {
   const std::lock_guard lock(mutex_);
   if (places.empty()) return no_table();
   const std::string folder = places.front().file.parent_path().string();

@@ -17,9 +17,9 @@
 
 namespace octavo::analytics {
 
-/// The instances of DuckDB that the process has open, and their files, each once: two instances of one file would damage
-/// it. A database has an instance of its own, or is attached to that of its group, which has no file itself. A file is
-/// closed with its last lease. Thread-safe.
+/// The instances of DuckDB that the process has open, and their files, each once: two instances of one file would
+/// damage it. A database has an instance of its own, or is attached to that of its group, which has no file itself. A
+/// file is closed with its last lease. Thread-safe.
 class Instances {
  public:
   Instances(const duckdb::Api& api, duckdb::InstanceLimits limits) : api_(api), limits_(limits) {}
@@ -58,8 +58,9 @@ class Instances {
   /// Opens a table; `makes`: creates its file, and makes a damaged one again. Errors: those of duckdb::Instance::open;
   /// not_found; overloaded: queries run in its group that may not see it.
   Expected<Lease> open(const TablePlace& place, bool makes);
-  /// Opens all tables of a group that can be opened. While the lease lasts no other table joins the group. `as`: the one
-  /// whose name needs no qualification; empty: none. Error overloaded: the instance has a table that is not in the list.
+  /// Opens all tables of a group that can be opened. While the lease lasts no other table joins the group. `as`: the
+  /// one whose name needs no qualification; empty: none. Error overloaded: the instance has a table that is not in the
+  /// list.
   Expected<Lease> open_group(const std::vector<TablePlace>& places, std::string_view as);
 
  private:

@@ -20,10 +20,10 @@
 #include "analytics/channel/batch.h"
 #include "analytics/channel/channel.h"
 #include "analytics/export/folder_export.h"
+#include "analytics/sql/sql_query.h"
 #include "analytics/table/document_table.h"
 #include "analytics/table/sql_type.h"
 #include "analytics/worker/instances.h"
-#include "analytics/sql/sql_query.h"
 #include "base/jobs/background_jobs.h"
 #include "base/machine/resources.h"
 #include "query/json/parsed_document.h"
@@ -34,8 +34,8 @@ namespace {
 
 namespace json = boost::json;
 
-// Of the address space: the library, the stacks of threads, what the allocator reserves. Beside it two databases may use
-// all their memory at once.
+// Of the address space: the library, the stacks of threads, what the allocator reserves. Beside it two databases may
+// use all their memory at once.
 constexpr std::uint64_t address_bytes = 4ULL << 30;
 constexpr std::uint64_t memory_factor = 2;
 
@@ -76,7 +76,10 @@ struct WorkerState {
 };
 
 std::string state_payload(const TableState& state) {
-  return json::serialize(json::object{{"checkpoint", state.checkpoint}, {"purge_count", state.purge_count}, {"built", state.built}, {"reread_to", state.reread_to}});
+  return json::serialize(json::object{{"checkpoint", state.checkpoint},
+                                      {"purge_count", state.purge_count},
+                                      {"built", state.built},
+                                      {"reread_to", state.reread_to}});
 }
 
 Expected<json::object> read_object(const Frame& frame) {
@@ -104,7 +107,8 @@ Expected<std::string> answer(DocumentTable& table, const Frame& frame) {
     case FrameKind::apply: {
       OCTAVO_TRY(const Batch batch, read_batch(frame.payload));
       // The reply to an earlier batch may have been lost: the server asks again from where the table is.
-      if (batch.from == table.state().checkpoint) OCTAVO_TRY_VOID(table.apply(batch.changes, batch.reached, batch.complete));
+      if (batch.from == table.state().checkpoint)
+        OCTAVO_TRY_VOID(table.apply(batch.changes, batch.reached, batch.complete));
       return state_payload(table.state());
     }
     case FrameKind::remove: {
@@ -114,14 +118,16 @@ Expected<std::string> answer(DocumentTable& table, const Frame& frame) {
     }
     case FrameKind::expire: {
       OCTAVO_TRY(const auto request, read_object(frame));
-      const ExpiredRows expired{.written_before_s = static_cast<std::int64_t>(number_member(request, "written_before_s")),
-                                .deleted = request.at("deleted").as_bool()};
+      const ExpiredRows expired{
+          .written_before_s = static_cast<std::int64_t>(number_member(request, "written_before_s")),
+          .deleted = request.at("deleted").as_bool()};
       OCTAVO_TRY(const std::size_t removed, table.remove_expired(expired, number_member(request, "count")));
       return json::serialize(json::object{{"removed", removed}});
     }
     case FrameKind::list_ids: {
       OCTAVO_TRY(const auto request, read_object(frame));
-      OCTAVO_TRY(const auto ids, table.ids_after(query::text_member(request, "after"), number_member(request, "count")));
+      OCTAVO_TRY(const auto ids,
+                 table.ids_after(query::text_member(request, "after"), number_member(request, "count")));
       return json::serialize(json::value_from(ids));
     }
     default:
@@ -150,8 +156,7 @@ Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) 
   while (true) {
     const auto frame = channel.receive(Channel::request_bytes_max);
     if (!frame) return {};  // closed
-    const auto answered =
-        run_guarded("a batch", [&]() -> Expected<std::string> { return answer(table, *frame); });
+    const auto answered = run_guarded("a batch", [&]() -> Expected<std::string> { return answer(table, *frame); });
     const auto sent = answered ? channel.send(FrameKind::reply, *answered)
                                : channel.send(FrameKind::failure, failure_payload(answered.error()));
     if (!sent) return {};
@@ -179,7 +184,7 @@ Expected<void> run_sql(WorkerState& state, Channel& channel, const Frame& first)
   }
   const std::string format = query::text_member(request, "format");
   query.format = format == "parquet"  ? ResultFormat::parquet
-                 : format == "csv"      ? ResultFormat::csv
+                 : format == "csv"    ? ResultFormat::csv
                  : format == "ndjson" ? ResultFormat::ndjson
                                       : ResultFormat::json;
   OCTAVO_TRY(const auto lease, open_asked(state, request));

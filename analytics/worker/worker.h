@@ -21,9 +21,9 @@ struct WorkerOptions {
 inline constexpr int control_descriptor = 3;
 
 /// Runs the analytical process until the server closes the control socket or ends. First of all it gives way: to the
-/// server for processors (SCHED_IDLE), to everything else when memory is short (oom_score_adj), and its address space is
-/// limited. Then it loads DuckDB and reports that over the control socket, as JSON: {version} or a failure's payload.
-/// Returns the exit code.
+/// server for processors (SCHED_IDLE), to everything else when memory is short (oom_score_adj), and its address space
+/// is limited. Then it loads DuckDB and reports that over the control socket, as JSON: {version} or a failure's
+/// payload. Returns the exit code.
 int run_worker(const WorkerOptions& options);
 
 }  // namespace octavo::analytics
