@@ -35,10 +35,10 @@ class ArrayPath {
   /// The names that lead to the array from the document, or from the element, that is around it.
   const Names& names() const { return steps_.back(); }
 
-  /// The outermost array of a document; nullopt: there is none.
+  /// The outermost array of a document; nullopt if there is no array at the path.
   std::optional<std::string_view> outermost(std::string_view document) const;
-  /// Calls `visit` for each element that is below an outermost array. Its positions are those of the elements around it,
-  /// from the outermost one on, and its own. `visit` reads the element.
+  /// Calls `visit` for each element that is below an outermost array. Its positions are those of the elements around
+  /// it, from the outermost one on, and its own. `visit` reads the element.
   void for_each_element(std::string_view outermost, FunctionRef<void(Positions, query::JsonCursor&)> visit) const;
 
  private:

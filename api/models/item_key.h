@@ -60,7 +60,7 @@ Expected<std::optional<storage::FactChange>> former_key_fact(const partitioning:
 /// The former key of a container, read from the catalog when it is first asked for. Thread-safe.
 class FormerKeySlot {
  public:
-  /// Null: there is none, or its grace is over. Errors: those of the catalog.
+  /// Null if the container has no former key, or its grace is over. Errors: those of the catalog.
   Expected<std::shared_ptr<const FormerKey>> key_of(partitioning::Database& database);
 
  private:

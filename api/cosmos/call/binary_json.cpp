@@ -152,7 +152,7 @@ class Reader {
         return integer<std::int64_t>();
       case 0xCC: {
         OCTAVO_TRY(const auto read, number<double>());
-        if (!std::isfinite(read)) return damaged("a number is infinite, or is none");
+        if (!std::isfinite(read)) return damaged("a number is infinite or not a number");
         return write(fmt::to_string(read));
       }
       case 0xD0:

@@ -54,7 +54,7 @@ Handled serve_databases(Call& call) {
   }
   auto& registry = call.services.registry;
   if (method == Method::del) {
-    // As for a container: a program must not delete by an alias what others use.
+    // A program must not delete by an alias what others use. The same holds for a container.
     if (!call.path.alias.empty()) {
       co_return fail(ErrorCode::bad_request,
                      fmt::format("{} is an alias of the database {}: delete it under its id, or remove the alias.",
