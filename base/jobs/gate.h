@@ -54,4 +54,16 @@ class Gate {
   std::atomic<std::int64_t> closed_{0};  ///< calls of close() that were not taken back
 };
 
+/// Keeps work outside for its life.
+class ClosedGate {
+ public:
+  explicit ClosedGate(Gate& gate) : gate_(gate) { gate_.close(); }
+  ~ClosedGate() { gate_.open(); }
+  ClosedGate(const ClosedGate&) = delete;
+  ClosedGate& operator=(const ClosedGate&) = delete;
+
+ private:
+  Gate& gate_;
+};
+
 }  // namespace octavo

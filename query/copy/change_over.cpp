@@ -10,8 +10,8 @@
 #include "query/copy/copies.h"
 #include "query/copy/copies_entry.h"
 #include "query/copy/copy_catalog.h"
-#include "query/copy/projection_takeover.h"
-#include "query/project/projection_target.h"
+#include "query/project/projection_takeover.h"
+#include "query/project/target/projection_target.h"
 
 namespace octavo::query::copy {
 
@@ -24,18 +24,6 @@ constexpr milliseconds gate_look{1};
 /// Between two attempts.
 constexpr milliseconds retry_first{100};
 constexpr milliseconds retry_max{2'000};
-
-/// Keeps requests that write outside for its life.
-class ClosedGate {
- public:
-  explicit ClosedGate(Gate& gate) : gate_(gate) { gate_.close(); }
-  ~ClosedGate() { gate_.open(); }
-  ClosedGate(const ClosedGate&) = delete;
-  ClosedGate& operator=(const ClosedGate&) = delete;
-
- private:
-  Gate& gate_;
-};
 
 /// One change-over of a database at a time.
 class OnlyOne {
@@ -53,19 +41,6 @@ class OnlyOne {
   const bool is_first_;
 };
 
-/// The databases with these tags. Those that cannot be opened read the catalog when they can.
-Expected<std::vector<std::shared_ptr<partitioning::Database>>> find_all(partitioning::Engine& engine,
-                                                                        const std::vector<std::string>& tags) {
-  std::vector<std::shared_ptr<partitioning::Database>> found;
-  if (tags.empty()) return found;
-  OCTAVO_TRY(const auto records, engine.catalog().all());
-  for (const auto& record : records) {
-    if (!std::ranges::binary_search(tags, record.instance_tag)) continue;
-    if (auto database = engine.find_database(record.name)) found.push_back(std::move(database));
-  }
-  return found;
-}
-
 }  // namespace
 
 Expected<void> Copies::prepare_change_over(const CopyRecord& record) const {
@@ -79,41 +54,13 @@ Expected<void> Copies::prepare_change_over(const CopyRecord& record) const {
                     target->name(), source_.name()),
         "copy_positions");
   }
-  OCTAVO_TRY_VOID(take_over_projections(catalog, source_, *target, keeps_ids(*target, record)));
+  OCTAVO_TRY_VOID(project::take_over_projections(catalog, source_, *target, keeps_ids(*target, record)));
   return succession_.carry == nullptr ? Expected<void>{} : succession_.carry(source_, *target);
 }
 
 bool Copies::keeps_ids(const partitioning::Database& target, const CopyRecord& record) const {
   const auto into = read_form_(target);
   return into && !(*into)->keeps_key_in_body() && !record.definition.key;
-}
-
-// So that none of their batches makes writers wait longer.
-Expected<std::vector<std::shared_ptr<void>>> Copies::hold_projections() {
-  auto& engine = source_.engine();
-  OCTAVO_TRY(const auto tags, sources_of_readers(engine.catalog(), source_));
-  std::vector<std::shared_ptr<void>> held;
-  OCTAVO_TRY(const auto databases, find_all(engine, tags));
-  for (const auto& database : databases) {
-    if (auto* const extension = database->extension()) held.push_back(extension->hold_projections());
-  }
-  return held;
-}
-
-// Those of the source end before those of the target begin.
-void Copies::tell_of_projections(const std::vector<std::string>& tags) const {
-  if (tags.empty()) return;
-  if (auto* const extension = source_.extension()) extension->projections_changed();
-  const auto databases = find_all(source_.engine(), tags);
-  if (!databases) {
-    spdlog::error("database {}: its projections continue after the next start: {}", source_.name(),
-                  databases.error().reason);
-    return;
-  }
-  for (const auto& database : *databases) {
-    auto* const extension = database->extension();
-    if (database.get() != &source_ && extension != nullptr) extension->projections_changed();
-  }
 }
 
 Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, ChangeOverRequest request,
@@ -132,14 +79,15 @@ Task<Expected<Copies::ChangeOver>> Copies::change_over(std::string id, ChangeOve
     auto check = [&] { return prepare_change_over(record); };
     OCTAVO_CO_TRY_VOID(co_await source_.engine().workers().run_blocking(std::move(check)));
     OCTAVO_CO_TRY_VOID(co_await reach(entry, source_.committed_sequence(), deadline));
-    auto hold = [&] { return hold_projections(); };
+    // So that none of their batches makes writers wait longer.
+    auto hold = [&] { return project::hold_readers(source_); };
     OCTAVO_CO_TRY(auto held, co_await source_.engine().workers().run_blocking(std::move(hold)));
     const auto begun = Clock::now();
     OCTAVO_CO_TRY(const auto changed, co_await try_change_over(entry, request));
     if (changed) {
       ChangeOver done{name, std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begun)};
       auto tell = [&]() -> Expected<void> {
-        tell_of_projections(*changed);
+        project::tell_readers(source_, *changed);
         return {};
       };
       OCTAVO_CO_TRY_VOID(co_await source_.engine().workers().run_blocking(std::move(tell)));
@@ -202,7 +150,8 @@ Expected<std::vector<std::string>> Copies::hand_over_name(const EntryPtr& entry,
   std::vector<std::string> changed;
   const auto store = [&](const CopyRecord& record) {
     const auto facts = [&]() -> Expected<std::vector<storage::FactChange>> {
-      OCTAVO_TRY(auto takeover, take_over_projections(engine.catalog(), source_, *target, keeps_ids(*target, record)));
+      OCTAVO_TRY(auto takeover,
+                 project::take_over_projections(engine.catalog(), source_, *target, keeps_ids(*target, record)));
       changed = std::move(takeover.sources);
       auto all = facts_of_change_over(source_, record);
       all.insert(all.end(), takeover.facts.begin(), takeover.facts.end());

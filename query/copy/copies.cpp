@@ -15,7 +15,7 @@
 #include "query/copy/copies_entry.h"
 #include "query/copy/copy_catalog.h"
 #include "query/follow/open_sources.h"
-#include "query/project/projection_target.h"
+#include "query/project/target/projection_target.h"
 
 namespace octavo::query::copy {
 

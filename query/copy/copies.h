@@ -119,8 +119,6 @@ class Copies {
   Expected<void> end(const EntryPtr& entry, FunctionRef<Expected<void>(const CopyRecord& record)> store);
   Expected<void> prepare_change_over(const CopyRecord& record) const;
   bool keeps_ids(const partitioning::Database& target, const CopyRecord& record) const;
-  Expected<std::vector<std::shared_ptr<void>>> hold_projections();
-  void tell_of_projections(const std::vector<std::string>& tags) const;
   Task<Expected<bool>> write_all_queued();
   /// Tags of the databases whose projections are others now; nullopt: it did not succeed within the pause.
   Task<Expected<std::optional<std::vector<std::string>>>> try_change_over(EntryPtr entry,

@@ -13,9 +13,8 @@
 /// Format (facts of copies):
 ///   area of the source    "copy/" id       → {"target_tag":…,"paused":…,"ended":…,"created":…,"definition":{…}}
 ///   area of the target    "copied_from"    → {"tag":…,"source":…,"copy":…}    its source (tag and name), and the id
-///   area of the source    "replaced_by"    → {"name":…,"copy":…}              the copy that has taken its name, and
-///   the id area "copies"         tag of a source  → (empty)                          it may have copies that have not
-///   ended
+///   area of the source    "replaced_by"    → {"name":…,"copy":…}              the name that a copy has taken, its id
+///   area "copies"         tag of a source  → (empty)              it may have copies that have not ended
 namespace octavo::query::copy {
 
 /// Those of a source, oldest first. Errors: corrupted.

@@ -9,6 +9,7 @@
 
 #include "base/byte_codec.h"
 #include "base/folder.h"
+#include "query/project/target/copy_writer.h"
 #include "storage/lmdb/long_key_tree.h"
 
 namespace octavo::query::copy {
@@ -118,12 +119,13 @@ class CopyState::Change {
   }
 
   static std::unexpected<Error> collision(const CopiedDocument& document, std::string_view other) {
-    return fail(ErrorCode::conflict,
-                fmt::format("The documents '{}' and '{}' would both have the id '{}' in the target: ids must be unique "
-                            "within the new key.",
-                            document.source_id.substr(0, shown_id_bytes_max), other.substr(0, shown_id_bytes_max),
-                            document.id->substr(0, shown_id_bytes_max)),
-                "copy_collision");
+    return fail(
+        ErrorCode::conflict,
+        fmt::format("The documents '{}' and '{}' would both have the id '{}' in the target: ids must be unique "
+                    "within the new key.",
+                    document.source_id.substr(0, project::shown_id_bytes_max),
+                    other.substr(0, project::shown_id_bytes_max), document.id->substr(0, project::shown_id_bytes_max)),
+        "copy_collision");
   }
 
   storage::WriteTransaction& transaction_;

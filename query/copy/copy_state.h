@@ -17,8 +17,6 @@
 
 namespace octavo::query::copy {
 
-inline constexpr std::size_t shown_id_bytes_max = 200;  ///< of an id in a message
-
 /// A document of the source, as of the batch.
 struct CopiedDocument {
   std::string source_id;

@@ -9,8 +9,8 @@
 
 #include "partitioning/engine.h"
 #include "partitioning/keys/partition_key.h"
-#include "query/copy/copy_writer.h"
-#include "query/project/projection_target.h"
+#include "query/project/target/copy_writer.h"
+#include "query/project/target/projection_target.h"
 
 namespace octavo::query::copy {
 
@@ -124,10 +124,10 @@ class DatabaseCopy::Reader {
   }
 
   static std::unexpected<Error> without_id(std::string_view id, std::string_view reason) {
-    return fail(
-        ErrorCode::bad_request,
-        fmt::format("The document '{}' can have no id in the target. {}", id.substr(0, shown_id_bytes_max), reason),
-        "copy_missing_key");
+    return fail(ErrorCode::bad_request,
+                fmt::format("The document '{}' can have no id in the target. {}",
+                            id.substr(0, project::shown_id_bytes_max), reason),
+                "copy_missing_key");
   }
 
   const DatabaseCopy& copy_;
@@ -195,7 +195,7 @@ Expected<void> DatabaseCopy::settle(std::vector<CopiedDocument> documents, Reade
     OCTAVO_TRY(const CopiedDocument other, reader.read(source_id));
     return other.id == id && other.copy.exists && !other.copy.deleted;
   };
-  const auto remove = [&](std::vector<std::string> ids) { return write_copies(target, {}, std::move(ids)); };
+  const auto remove = [&](std::vector<std::string> ids) { return project::write_copies(target, {}, std::move(ids)); };
   OCTAVO_TRY_VOID(state_.commit({documents, checkpoint(), purge_count, reader.keeps_ids()}, has_id, remove));
   std::vector<storage::DocumentCopy> copies;
   for (CopiedDocument& document : documents) {
@@ -203,7 +203,7 @@ Expected<void> DatabaseCopy::settle(std::vector<CopiedDocument> documents, Reade
     OCTAVO_TRY_VOID(reader.complete(document));
     copies.push_back(std::move(document.copy));
   }
-  return copies.empty() ? Expected<void>{} : write_copies(target, std::move(copies), {});
+  return copies.empty() ? Expected<void>{} : project::write_copies(target, std::move(copies), {});
 }
 
 Expected<std::size_t> DatabaseCopy::apply(const FeedChanges& changes) {

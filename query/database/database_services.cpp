@@ -138,7 +138,7 @@ DatabaseServices::DatabaseServices(partitioning::Database& database, ActiveTasks
       design_functions_(database),
       feed_indexes_(database, tasks, feed_index_kinds()),
       indexes_(database, tasks, policy_of(properties.value_or(DatabaseProperties{}))),
-      projections_(database, tasks, read_form),
+      projections_(database, tasks, read_form, succession.carry),
       copies_(database, tasks, read_form, succession),
       attachment_(attach ? attach(database) : nullptr) {
   const std::lock_guard lock(mutex_);

@@ -13,8 +13,8 @@
 #include "query/javascript/interruption.h"
 #include "query/project/internal/projection_inputs.h"
 #include "query/project/internal/rows_of_target.h"
-#include "query/project/projection_target.h"
-#include "query/project/target_writer.h"
+#include "query/project/target/projection_target.h"
+#include "query/project/target/target_writer.h"
 
 namespace octavo::query::project {
 

@@ -18,12 +18,19 @@
 
 namespace octavo::query::project {
 
-/// A changed definition of a projection, whose rows are not written before they are all known.
+/// A changed definition of a projection. Readers of the target do not see its rows before they are all known.
 struct NextDefinition {
   std::string identity;
   std::uint64_t generation = 0;
   std::vector<std::string> join_tags;
   ProjectionDefinition definition;
+  /// The database in which its rows are made, and which takes the place of the target then.
+  struct Target {
+    std::string name;  ///< until then
+    std::string tag;   ///< instance tag; empty: it is being created
+    std::uint32_t owner = 0;
+  };
+  std::optional<Target> target;  ///< nullopt: the rows replace those of the target
 };
 
 /// ProjectionRecord::former of one whose source has taken the place of another one: what the target has of this owner.
@@ -43,6 +50,8 @@ struct ProjectionRecord {
   /// Identity of the state that has written the rows until the definition changed, or `rows_of_target`; empty: all rows
   /// are of the present one.
   std::string former;
+  /// Instance tag of the database whose place the target has taken, until that is deleted.
+  std::string former_target;
   std::optional<NextDefinition> next;
 
   /// Rows that it does not know of are replaced when its own are all known.

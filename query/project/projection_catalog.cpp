@@ -50,11 +50,16 @@ std::string to_text(const ProjectionRecord& record) {
                       {"removing", record.removing},
                       {"former", record.former},
                       {"definition", record.definition.json}};
+  if (!record.former_target.empty()) object["former_target"] = record.former_target;
   if (record.next) {
-    object["next"] = json::object{{"identity", record.next->identity},
-                                  {"generation", record.next->generation},
-                                  {"join_tags", tags_json(record.next->join_tags)},
-                                  {"definition", record.next->definition.json}};
+    json::object next{{"identity", record.next->identity},
+                      {"generation", record.next->generation},
+                      {"join_tags", tags_json(record.next->join_tags)},
+                      {"definition", record.next->definition.json}};
+    if (const auto& target = record.next->target) {
+      next["target"] = json::object{{"name", target->name}, {"tag", target->tag}, {"owner", target->owner}};
+    }
+    object["next"] = std::move(next);
   }
   return json::serialize(object);
 }
@@ -83,6 +88,23 @@ Expected<void> read_version(std::string_view name, const json::object& object, R
   return {};
 }
 
+Expected<NextDefinition::Target> read_target(std::string_view name, const json::value& value) {
+  const auto* const object = value.if_object();
+  const auto* const owner = object != nullptr ? object->if_contains("owner") : nullptr;
+  if (owner == nullptr || !owner->is_int64()) return damaged_projection(name);
+  return NextDefinition::Target{text_member(*object, "name"), text_member(*object, "tag"),
+                                static_cast<std::uint32_t>(owner->get_int64())};
+}
+
+Expected<NextDefinition> read_next(std::string_view name, const json::object& object) {
+  NextDefinition next;
+  OCTAVO_TRY_VOID(read_version(name, object, next));
+  if (const auto* const target = object.if_contains("target")) {
+    OCTAVO_TRY(next.target, read_target(name, *target));
+  }
+  return next;
+}
+
 Expected<ProjectionRecord> from_text(std::string_view name, std::string_view text) {
   const auto parsed = parse_json(text);
   if (!parsed || !parsed->is_object()) return damaged_projection(name);
@@ -102,8 +124,11 @@ Expected<ProjectionRecord> from_text(std::string_view name, std::string_view tex
   record.paused = paused->get_bool();
   record.removing = removing->get_bool();
   record.former = text_member(object, "former");
+  record.former_target = text_member(object, "former_target");
   OCTAVO_TRY_VOID(read_version(name, object, record));
-  if (next) OCTAVO_TRY_VOID(read_version(name, next->get_object(), record.next.emplace()));
+  if (next) {
+    OCTAVO_TRY(record.next, read_next(name, next->get_object()));
+  }
   return record;
 }
 
@@ -268,6 +293,22 @@ NextDefinition next_of(const ProjectionRecord& record, std::span<const JoinedDat
   return next;
 }
 
+Expected<std::uint32_t> add_next_target(Catalog& catalog, const partitioning::Database& source,
+                                        const partitioning::Database& target, const ProjectionRecord& record) {
+  ProjectionRecord version = record;
+  version.definition = record.next->definition;
+  version.target_tag = target.instance_tag();
+  OCTAVO_TRY(version.owner, next_owner(catalog, version.target_tag));
+  const auto fact = owner_fact(source.name(), source.instance_tag(), version);
+  OCTAVO_TRY_VOID(catalog.set_fact(fact.area, fact.name, *fact.value));
+  return version.owner;
+}
+
+storage::FactChange replaced_fact(const partitioning::Database& target) {
+  return {Catalog::area_of_database(target.instance_tag()), std::string(replaced_by_fact),
+          json::serialize(json::object{{"name", target.name()}})};
+}
+
 Expected<void> erase_projection(Catalog& catalog, std::string_view source_tag, const ProjectionRecord& record) {
   OCTAVO_TRY_VOID(catalog.erase_fact(Catalog::area_of_database(source_tag), fact_name(record.name)));
   return catalog.erase_fact(Catalog::area_of_database(record.target_tag), owner_fact_name(record.owner));
@@ -287,6 +328,13 @@ Expected<std::optional<storage::DocumentOwners::Owner>> copy_into(Catalog& catal
   const auto* const ended = record->get_object().if_contains("ended");
   if (ended != nullptr && *ended == true) return std::nullopt;
   return storage::DocumentOwners::Owner{storage::copy_owner, "copy of " + text_member(object, "source"), true};
+}
+
+// Whether the projection, or its changed definition, has this number in a target.
+bool writes_as(const ProjectionRecord& record, std::uint32_t owner, std::string_view target_tag) {
+  if (record.owner == owner && record.target_tag == target_tag) return true;
+  const auto* const next = record.next && record.next->target ? &*record.next->target : nullptr;
+  return next != nullptr && next->owner == owner && next->tag == target_tag;
 }
 
 // It keeps the database as it was when its name was given away.
@@ -320,7 +368,7 @@ Expected<storage::DocumentOwners> owners_of(Catalog& catalog, std::string_view t
                catalog.fact(Catalog::area_of_database(text_member(object, "tag")), fact_name(projection)));
     if (!stored) continue;
     const auto record = from_text(projection, *stored);
-    if (record && (record->owner != owner.number || record->target_tag != target_tag)) continue;
+    if (record && !writes_as(*record, owner.number, target_tag)) continue;
     owner.name = "projection " + projection + " of " + text_member(object, "source");
     const auto* const exclusive = object.if_contains("exclusive");
     owner.exclusive = exclusive != nullptr && exclusive->is_bool() && exclusive->get_bool();

@@ -17,7 +17,7 @@
 ///   area "of:" tag of the target, name "projection_owners"      → the last n given, in decimal digits
 ///   area "projections", tag of the source, or its name once     → its tag: it is opened when the server starts
 ///
-/// An owner counts as long as its source has the projection with this number.
+/// An owner counts as long as its source has the projection with this number, or a changed definition of one.
 namespace octavo::query::project {
 
 Expected<std::vector<ProjectionRecord>> projections_of(storage::Catalog& catalog, std::string_view source_tag);
@@ -45,6 +45,12 @@ std::string new_identity();
 /// A changed definition, with an identity of its own.
 NextDefinition next_of(const ProjectionRecord& record, std::span<const JoinedDatabase> joined,
                        ProjectionDefinition definition);
+/// Gives the changed definition a number in the database that it is built in, and notes that there. It counts when it
+/// is in the record.
+Expected<std::uint32_t> add_next_target(storage::Catalog& catalog, const partitioning::Database& source,
+                                        const partitioning::Database& target, const ProjectionRecord& record);
+/// The fact by which a target takes no more writes, as another database takes its place.
+storage::FactChange replaced_fact(const partitioning::Database& target);
 Expected<void> erase_projection(storage::Catalog& catalog, std::string_view source_tag, const ProjectionRecord& record);
 
 /// The names of the facts by which a database knows of the copy that writes into it, and of the one that has taken its

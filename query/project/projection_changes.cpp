@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "partitioning/engine.h"
 #include "query/project/internal/projection_entry.h"
 #include "query/project/projection_catalog.h"
+#include "query/project/target/projection_target.h"
 
 namespace octavo::query::project {
 
@@ -20,6 +22,24 @@ std::uint64_t newest_generation(const ProjectionRecord& record) {
 
 std::unexpected<Error> is_changed() {
   return fail(ErrorCode::conflict, "The projection has changed: read its present `rev`.");
+}
+
+std::string name_beside(const partitioning::Database& target, std::string_view identity) {
+  constexpr std::size_t digits = 8;
+  return fmt::format("{}-{}", target.name(), identity.substr(0, digits));
+}
+
+// What it reads would be gone.
+Expected<void> refuse_join_of_target(const ProjectionDefinition& definition, const partitioning::Database& target,
+                                     std::span<const std::shared_ptr<partitioning::Database>> joined) {
+  for (std::size_t join = 0; join < joined.size(); ++join) {
+    if (joined[join]->instance_tag() != target.instance_tag()) continue;
+    return fail(ErrorCode::bad_request,
+                fmt::format("The join {} reads the target, whose place another database takes: use `swap` \"rows\".",
+                            definition.joins[join].name),
+                "projection_syntax");
+  }
+  return {};
 }
 
 }  // namespace
@@ -74,30 +94,41 @@ Expected<void> Projections::remove(std::string_view name, std::optional<std::uin
   return {};
 }
 
-// The rows of a changed definition were never written.
+// No reader has seen the rows of a changed definition.
 Expected<void> Projections::drop_next(const EntryPtr& entry) {
   EntryPtr next;
+  std::optional<NextDefinition> definition;
   {
     const std::lock_guard lock(mutex_);
     next = entry->next;
+    definition = entry->record.next;
   }
-  if (!next) return {};
-  next->set_stopping(true);
+  if (!definition) return {};
+  if (next) {
+    next->set_stopping(true);
+    next->projection->give_up_writing();
+  }
+  // While it is known here: after a crash it is dropped again.
+  if (const auto& target = definition->target) {
+    OCTAVO_TRY_VOID(delete_target(database_.engine(), target->name, target->tag));
+  }
   OCTAVO_TRY_VOID(change(entry, [](ProjectionRecord& record) { record.next.reset(); }));
   {
     const std::lock_guard lock(mutex_);
     entry->next.reset();
   }
-  next->projection->remove_files();
+  if (next) next->projection->remove_files();
   return {};
 }
 
 Expected<void> Projections::replace(std::string_view name, std::uint64_t generation, ProjectionDefinition definition,
                                     partitioning::Database& target,
-                                    std::span<const std::shared_ptr<partitioning::Database>> joined) {
+                                    std::span<const std::shared_ptr<partitioning::Database>> joined,
+                                    const NewTarget* new_target) {
   OCTAVO_TRY_VOID(load());
-  OCTAVO_TRY(const RowTarget into, kind_of(target));
+  OCTAVO_TRY(const RowTarget into, new_target != nullptr ? Expected<RowTarget>(new_target->kind) : kind_of(target));
   OCTAVO_TRY(const auto inputs, check(definition, into, joined));
+  if (new_target != nullptr) OCTAVO_TRY_VOID(refuse_join_of_target(definition, target, joined));
   const std::lock_guard changing(change_mutex_);
   const EntryPtr entry = find(name);
   if (!entry) return no_projection();
@@ -109,13 +140,15 @@ Expected<void> Projections::replace(std::string_view name, std::uint64_t generat
                 "The target of a projection cannot be changed: create another projection, and delete this one.",
                 "target_differs");
   }
-  if (!record.former.empty()) {
+  if (!record.former.empty() || !record.former_target.empty()) {
     return fail(ErrorCode::conflict, "The rows of the last change are just taking their place: try again later.");
   }
-  const auto next = next_of(record, inputs, std::move(definition));
+  auto next = next_of(record, inputs, std::move(definition));
+  if (new_target != nullptr) next.target = NextDefinition::Target{name_beside(target, next.identity), {}, 0};
   OCTAVO_TRY_VOID(drop_next(entry));
   OCTAVO_TRY_VOID(change(entry, [&](ProjectionRecord& changed) { changed.next = next; }));
-  EntryPtr opened = open(record_of_next(entry->record), true);
+  if (new_target != nullptr) OCTAVO_TRY_VOID(create_next_target(entry, *new_target));
+  EntryPtr opened = open(record_of_next(entry->record), new_target == nullptr);
   {
     const std::lock_guard lock(mutex_);
     entry->next = std::move(opened);
@@ -132,23 +165,36 @@ void Projections::look_at_next(const EntryPtr& entry, const EntryPtr& next) {
       return;
     }
   }
-  if (next->follower && next->projection->is_nearly_current()) {
+  if (next->follower && (next->holding || next->projection->is_nearly_current())) {
     const auto held = database_.shared_from_this();
     const auto switched =
         run_guarded("changing a projection's definition", [&] { return switch_to_next(entry, next); });
-    if (switched) return;
-    spdlog::warn("database {}: the changed definition of the projection {} waits: {}", database_.name(),
-                 next->record.name, switched.error().reason);
+    if (switched && *switched) return;
+    note_unswapped(next, switched ? std::nullopt : std::optional(switched.error()));
   }
-  jobs_.post_after(next_interval, [this, entry, next] { look_at_next(entry, next); });
+  const auto interval = next->holding ? holding_interval : next_interval;
+  jobs_.post_after(interval, [this, entry, next] { look_at_next(entry, next); });
 }
 
-// The changed definition writes rows from now on, and first of all takes the place of what was written before.
-Expected<void> Projections::switch_to_next(const EntryPtr& entry, const EntryPtr& next) {
+void Projections::note_unswapped(const EntryPtr& next, std::optional<Error> error) {
+  {
+    const std::lock_guard lock(mutex_);
+    const bool is_same = error && next->unswapped && error->reason == next->unswapped->reason;
+    next->unswapped = error;
+    if (!error || is_same) return;
+  }
+  spdlog::warn("database {}: the changed definition of the projection {} waits: {}", database_.name(),
+               next->record.name, error->reason);
+}
+
+// The changed definition writes rows from now on, and first of all takes the place of what was written before. False:
+// it is to be called again.
+Expected<bool> Projections::switch_to_next(const EntryPtr& entry, const EntryPtr& next) {
+  if (!next->projection->is_hidden()) return swap_target(entry, next);
   const std::lock_guard changing(change_mutex_);
   {
     const std::lock_guard lock(mutex_);
-    if (entry->next != next || entry->record.removing) return {};
+    if (entry->next != next || entry->record.removing) return true;
   }
   entry->set_stopping(true);
   OCTAVO_TRY_VOID(entry->projection->end_writing());
@@ -163,7 +209,7 @@ Expected<void> Projections::switch_to_next(const EntryPtr& entry, const EntryPtr
     std::ranges::replace(entries_, entry, next);
   }
   start(next);
-  return {};
+  return true;
 }
 
 // It writes rows when it knows them all: then those that stay the same are not written, and none comes and goes.

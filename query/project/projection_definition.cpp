@@ -237,6 +237,15 @@ Expected<void> read_joins(const json::object& object, ProjectionDefinition& defi
   return {};
 }
 
+Expected<void> read_swap(std::string_view swap, ProjectionDefinition& definition) {
+  if (swap != "rows" && swap != "database") return invalid("swap", "\"rows\" or \"database\"");
+  definition.swaps_target = swap == "database";
+  if (!definition.swaps_target || (definition.exclusive && definition.creation)) return {};
+  return invalid("swap",
+                 "\"rows\" unless `target` has `exclusive` and `create`: another database takes its place, which must "
+                 "have no documents of clients, and is created so");
+}
+
 }  // namespace
 
 Expected<ProjectionDefinition> ProjectionDefinition::parse(const json::object& object) {
@@ -244,7 +253,7 @@ Expected<ProjectionDefinition> ProjectionDefinition::parse(const json::object& o
   definition.json = object;
   OCTAVO_TRY_VOID(check_names(object, "the projection",
                               {"where", "selector", "include_derived", "target", "key", "id", "joins", "fan_out_max",
-                               "fields", "transform", "newest", "on_error", "share"}));
+                               "fields", "transform", "newest", "on_error", "share", "swap"}));
   OCTAVO_TRY_VOID(read_filter(object, definition));
   OCTAVO_TRY(definition.include_derived, flag(object, "include_derived"));
   OCTAVO_TRY_VOID(read_target(object, definition));
@@ -264,6 +273,7 @@ Expected<ProjectionDefinition> ProjectionDefinition::parse(const json::object& o
     }
     definition.share = share->to_number<double>();
   }
+  if (object.contains("swap")) OCTAVO_TRY_VOID(read_swap(text_member(object, "swap"), definition));
   if (object.contains("on_error")) {
     const std::string on_error = text_member(object, "on_error");
     if (on_error != "skip" && on_error != "stop") return invalid("on_error", "\"skip\" or \"stop\"");

@@ -35,6 +35,9 @@ struct ProjectionDefinition {
   bool exclusive = false;        ///< clients do not write documents there
   /// How the target is created if it does not exist. The API knows what may be in it.
   std::optional<boost::json::object> creation;
+  /// A changed definition makes its rows in a database of its own, which then takes the place of the target. Otherwise
+  /// they replace the rows that are there.
+  bool swaps_target = false;
   std::optional<RowTemplate> key;
   std::optional<RowTemplate> id;
   struct Field {

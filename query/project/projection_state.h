@@ -14,6 +14,7 @@
 #include "base/function_ref.h"
 #include "config/settings.h"
 #include "query/project/row_program.h"
+#include "query/project/target/target_writer.h"
 #include "storage/lmdb/store.h"
 
 namespace octavo::query::project {
@@ -22,13 +23,6 @@ namespace octavo::query::project {
 struct SourceChange {
   std::string id;
   ProjectedDocument result;  ///< without a row for one that is gone
-};
-
-/// An edit of the target. It may be repeated: it says what is there, not what changes.
-struct RowWrite {
-  std::string id;
-  bool deleted = false;
-  std::string body;
 };
 
 /// What a projection knows, in a store of its own: which source document gives which row, which rows the target has,

@@ -13,7 +13,7 @@
 #include "query/javascript/transform.h"
 #include "query/project/internal/projection_entry.h"
 #include "query/project/projection_catalog.h"
-#include "query/project/projection_target.h"
+#include "query/project/target/projection_target.h"
 
 namespace octavo::query::project {
 
@@ -92,14 +92,20 @@ ProjectionRecord record_of_next(const ProjectionRecord& record) {
   version.generation = record.next->generation;
   version.join_tags = record.next->join_tags;
   version.definition = record.next->definition;
+  if (record.next->target) {
+    version.owner = record.next->target->owner;
+    version.target_tag = record.next->target->tag;
+  }
   version.former.clear();
+  version.former_target.clear();
   version.next.reset();
   return version;
 }
 
-Projections::Projections(partitioning::Database& database, ActiveTasks* tasks, FormReader read_form)
+Projections::Projections(partitioning::Database& database, ActiveTasks* tasks, FormReader read_form, Carry carry)
     : database_(database),
       read_form_(read_form),
+      carry_(carry),
       join_listener_(std::make_shared<JoinListener>()),
       on_join_commit_(std::make_shared<const partitioning::DatabaseExtension::CommitListener>(
           [listener = join_listener_] { listener->committed(); })),
@@ -167,7 +173,11 @@ Expected<void> Projections::load_once() {
     if (!opened.empty()) keeps_open_ = database_.shared_from_this();
   }
   any_.store(!opened.empty(), std::memory_order_release);
-  for (const EntryPtr& entry : opened) start(entry);
+  for (const EntryPtr& entry : opened) {
+    // The server ended while its target was being created.
+    if (entry->record.next && !entry->next) OCTAVO_TRY_VOID(drop_next(entry));
+    start(entry);
+  }
   if (!opened.empty()) plan_retry();
   return {};
 }
@@ -212,7 +222,11 @@ Projections::EntryPtr Projections::open(ProjectionRecord record, bool is_hidden)
     return entry;
   }
   if (!entry->record.former.empty() && !entry->record.takes_over()) entry->former = open_former(entry->record);
-  if (entry->record.next) entry->next = open(record_of_next(entry->record), true);
+  // Without a tag its target was just being created.
+  const auto& next = entry->record.next;
+  if (next && (!next->target || !next->target->tag.empty())) {
+    entry->next = open(record_of_next(entry->record), !next->target);
+  }
   return entry;
 }
 
@@ -273,6 +287,7 @@ void Projections::start(const EntryPtr& entry) {
     jobs_.post([this, entry] { finish_removal(entry); });
     return;
   }
+  if (!record.former_target.empty()) jobs_.post([this, entry] { drop_former_target(entry); });
   if (record.takes_over()) {
     if (!record.paused && !entry->is_looked_at.exchange(true)) jobs_.post([this, entry] { take_over(entry); });
   } else if (!record.former.empty()) {

@@ -29,7 +29,10 @@ namespace octavo::query::project {
 /// Thread-safe. As long as there is a projection the database stays open.
 class Projections {
  public:
-  Projections(partitioning::Database& database, ActiveTasks* tasks, FormReader read_form);
+  /// Gives a database that takes the place of another one what the APIs keep beside its documents. Blocks. Null:
+  /// nothing.
+  using Carry = Expected<void> (*)(partitioning::Database& source, partitioning::Database& successor);
+  Projections(partitioning::Database& database, ActiveTasks* tasks, FormReader read_form, Carry carry = nullptr);
   ~Projections();
 
   // These block, as they write to the catalog.
@@ -42,13 +45,20 @@ class Projections {
   /// without forms.
   Expected<void> add(std::string name, ProjectionDefinition definition, partitioning::Database& target,
                      std::span<const std::shared_ptr<partitioning::Database>> joined);
+  /// The database that takes the place of a target: `create` makes it under a name. Its sequences and partition ids are
+  /// above those of the target.
+  struct NewTarget {
+    RowTarget kind;
+    std::function<Expected<std::shared_ptr<partitioning::Database>>(const std::string& name)> create;
+  };
   /// Changes the definition, which must have the same target. The rows of the new one become known beside those of the
-  /// old one, which are followed as before, and then take their place. Another change meanwhile takes the place of this
-  /// one. Errors: those of RowProgram::compile; not_found; conflict: `generation` is not the newest one, or the rows of
-  /// an earlier change are just taking their place; bad_request: another target.
+  /// old one, which are followed as before, and then take their place; with `new_target` they are made there, and it
+  /// takes the place of the target. Another change meanwhile takes the place of this one. Errors: those of
+  /// RowProgram::compile; not_found; conflict: `generation` is not the newest one, or the rows of an earlier change are
+  /// just taking their place; bad_request: another target, or a joined database is the target; those of creating it.
   Expected<void> replace(std::string_view name, std::uint64_t generation, ProjectionDefinition definition,
                          partitioning::Database& target,
-                         std::span<const std::shared_ptr<partitioning::Database>> joined);
+                         std::span<const std::shared_ptr<partitioning::Database>> joined, const NewTarget* new_target);
   /// Errors: not_found; conflict if `generation` is given and is not the newest one.
   Expected<void> remove(std::string_view name, std::optional<std::uint64_t> generation, bool keeps_rows);
   Expected<void> pause(std::string_view name, bool paused);
@@ -115,7 +125,17 @@ class Projections {
   std::shared_ptr<ProjectionState> open_former(const ProjectionRecord& record) const;
   Expected<void> drop_next(const EntryPtr& entry);
   void look_at_next(const EntryPtr& entry, const EntryPtr& next);
-  Expected<void> switch_to_next(const EntryPtr& entry, const EntryPtr& next);
+  Expected<bool> switch_to_next(const EntryPtr& entry, const EntryPtr& next);
+  void note_unswapped(const EntryPtr& next, std::optional<Error> error);
+  // projection_swap.cpp
+  Expected<void> create_next_target(const EntryPtr& entry, const NewTarget& new_target);
+  Expected<bool> swap_target(const EntryPtr& entry, const EntryPtr& next);
+  Expected<std::vector<std::string>> hand_over_target(const EntryPtr& entry, const EntryPtr& next,
+                                                      partitioning::Database& former,
+                                                      partitioning::Database& successor);
+  Expected<void> carry_over(partitioning::Database& former, partitioning::Database& successor) const;
+  void drop_former_target(const EntryPtr& entry);
+  void delete_unseen_targets(const ProjectionRecord& record) const;
   void take_over(const EntryPtr& entry);
   void replace_rows(const EntryPtr& entry);
   bool replace_rows_once(const EntryPtr& entry);
@@ -144,6 +164,7 @@ class Projections {
 
   partitioning::Database& database_;
   const FormReader read_form_;
+  const Carry carry_;
   const std::shared_ptr<std::atomic<bool>> stopping_ = std::make_shared<std::atomic<bool>>(false);
   std::atomic<bool> any_{false};
   std::atomic<bool> retry_planned_{false};

@@ -9,7 +9,7 @@
 #include "partitioning/engine.h"
 #include "query/project/internal/projection_entry.h"
 #include "query/project/projection_catalog.h"
-#include "query/project/projection_target.h"
+#include "query/project/target/projection_target.h"
 
 namespace octavo::query::project {
 
@@ -201,6 +201,8 @@ Projections::View Projections::view_of(const Entry& entry) const {
   if (next) {
     view.next = next->projection->status();
     if (auto failure = next->failure()) view.next_failure = std::move(failure->reason);
+    const std::lock_guard lock(mutex_);
+    if (!view.next_failure && next->unswapped) view.next_failure = next->unswapped->reason;
   }
   view.watermark = database_.watermark();
   view.status = entry.projection->status();
@@ -271,8 +273,11 @@ void Projections::shut_down() {
   }
   progress_.notify_all();
   if (!database_.deleted() || !held) return;
-  // Its rows become ordinary documents.
-  for (const EntryPtr& entry : all) tell_target(entry->record);
+  for (const EntryPtr& entry : all) {
+    // Its rows become ordinary documents.
+    tell_target(entry->record);
+    delete_unseen_targets(entry->record);
+  }
 }
 
 std::vector<std::shared_ptr<Projection>> Projections::projections() const {

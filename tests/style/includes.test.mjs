@@ -67,10 +67,11 @@ const allowed = {
   'query/sql/evaluate': 'query/index query/json query/selector query/sql/syntax',
   'query/sql/functions': 'query/index query/json query/selector query/sql/evaluate query/sql/syntax',
   'query/sql/compile': 'query/json query/sql/evaluate query/sql/functions query/sql/syntax',
+  'query/project/target': '',
   'query/project':
-    'query/follow query/index query/javascript query/json query/selector query/sql/compile query/sql/evaluate ' +
+    'query/follow query/index query/javascript query/json query/project/target query/selector query/sql/compile query/sql/evaluate ' +
     'query/sql/syntax',
-  'query/copy': 'query/follow query/json query/project',
+  'query/copy': 'query/follow query/json query/project query/project/target',
   'query/database':
     'query/advice query/copy query/design query/follow query/functions query/index query/index/catalog query/index/local query/json ' +
     'query/project query/search query/view',

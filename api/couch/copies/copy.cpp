@@ -19,7 +19,7 @@
 #include "api/models/database_properties.h"
 #include "partitioning/engine.h"
 #include "query/database/database_services.h"
-#include "query/project/projection_target.h"
+#include "query/project/target/projection_target.h"
 
 namespace octavo::api::couch {
 

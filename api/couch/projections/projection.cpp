@@ -58,6 +58,7 @@ json::object join_json(const project::ProjectionDefinition::Join& join, const pr
 json::value next_json(const project::Projections::View& view, const partitioning::Database& database) {
   if (!view.record.next) return nullptr;
   json::object next{{"rev", rev_of(*view.record.next)}, {"definition", view.record.next->definition.json}};
+  if (const auto& target = view.record.next->target) next["target"] = target->name;
   if (view.next) {
     next["reason"] = view.next_failure ? json::value(*view.next_failure) : json::value();
     next["changes"] = view.next->changes;
@@ -170,9 +171,10 @@ struct PutProjection {
     }
     if (!present && creation) return add(projections, *creation, joined);
     OCTAVO_TRY(const auto target, open_other(call, definition.target, "target", "target_missing"));
+    if (present && definition.swaps_target) return swap(projections, generation_of(*rev), *target, joined);
     if (creation) OCTAVO_TRY_VOID(creation->check_fit(*target));
     if (!present) return projections.add(name, std::move(definition), *target, joined);
-    return projections.replace(name, generation_of(*rev), std::move(definition), *target, joined);
+    return projections.replace(name, generation_of(*rev), std::move(definition), *target, joined, nullptr);
   }
 
  private:
@@ -188,6 +190,25 @@ struct PutProjection {
     auto added = projections.add(name, std::move(definition), *created, joined);
     if (!added) remove_unused(call.services.engine, *created);
     return added;
+  }
+
+  /// Another database, which is created in the same way, takes the place of the target.
+  Expected<void> swap(project::Projections& projections, std::uint64_t generation, partitioning::Database& target,
+                      const Databases& joined) {
+    if (!call.user.is_server_admin()) {
+      return fail(ErrorCode::forbidden,
+                  "A database takes the place of the target, and only a server admin creates databases.");
+    }
+    const auto parse = [&, member = *definition.creation](const std::string& as) {
+      return TargetCreation::parse(call.services, TargetCreation::of_projection, as, member);
+    };
+    OCTAVO_TRY(const auto creation, parse(target.name()));
+    const auto create = [&](const std::string& as) -> Expected<std::shared_ptr<partitioning::Database>> {
+      OCTAVO_TRY(const auto under_name, parse(as));
+      return under_name.create(call.services, partitioning::DatabaseOrigin::after(target));
+    };
+    const project::Projections::NewTarget new_target{creation.kind(), create};
+    return projections.replace(name, generation, std::move(definition), target, joined, &new_target);
   }
 
   /// The new target; null if there is one.

@@ -22,6 +22,10 @@ inline constexpr std::chrono::milliseconds load_retry{2'000};
 
 /// How often it is looked whether the rows of a changed definition are known.
 inline constexpr std::chrono::milliseconds next_interval{100};
+/// The same while rows wait for it.
+inline constexpr std::chrono::milliseconds holding_interval{2};
+/// Then it is tried again later.
+inline constexpr std::chrono::milliseconds holding_max{500};
 
 /// A changed definition as a projection of its own.
 ProjectionRecord record_of_next(const ProjectionRecord& record);
@@ -42,6 +46,13 @@ struct Projections::Entry {
   std::atomic<bool> is_replacing{false};    ///< a job replaces the former rows
   std::atomic<bool> is_looked_at{false};    ///< a job looks whether its rows are known, as they replace others then
   std::optional<Error> unopened;            ///< why its files could not be opened
+  std::optional<Error> unswapped;           ///< why it has not taken the place of another one; guarded by mutex_
+  /// The former definition writes no rows, so that this one comes up to where that was; used by one job.
+  struct Holding {
+    std::chrono::steady_clock::time_point since;
+    storage::Sequence wanted = 0;
+  };
+  std::optional<Holding> holding;
   /// It had the whole feed once. Shared with the follower.
   std::shared_ptr<std::atomic<bool>> built = std::make_shared<std::atomic<bool>>(false);
   /// ProjectionRecord::takes_over(). Shared with those who wait.

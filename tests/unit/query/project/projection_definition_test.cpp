@@ -26,6 +26,17 @@ std::string projection_join_of(const std::string& join) {
 
 }  // namespace
 
+TEST_CASE("a projection's target can be swapped if it is exclusive, and can be created") {
+  const auto swapping = [](std::string_view target) {
+    return parse_projection(R"({"fields":["a"],"swap":"database","target":)" + std::string(target) + "}");
+  };
+  const auto parsed = swapping(R"({"db":"t","exclusive":true,"create":{}})");
+  REQUIRE(parsed);
+  CHECK(parsed->swaps_target);
+  CHECK(swapping(R"({"db":"t","exclusive":true})").error().word == "projection_syntax");
+  CHECK(swapping(R"({"db":"t","create":{}})").error().word == "projection_syntax");
+}
+
 TEST_CASE("a projection's definition is read") {
   const auto parsed = parse_projection(
       R"({"where":"c.a > 1","include_derived":true,"target":{"db":"t","exclusive":true},"key":"{k}","id":"{_id}",)"
@@ -58,6 +69,8 @@ TEST_CASE("rows have fields or come from a function, and a target may say how it
   CHECK(projection_word_of(R"("key":"{a}")") == "projection_syntax");
   CHECK(projection_word_of(R"("fields":["a"],"transform":"f")") == "projection_syntax");
   CHECK(projection_word_of(R"("transform":null)") == "projection_syntax");
+  CHECK(projection_word_of(R"("fields":["a"],"swap":"rows")") == "accepted");
+  CHECK(projection_word_of(R"("fields":["a"],"swap":"all")") == "projection_syntax");
   const std::string most = R"("transform":")" + std::string(query::project::transform_bytes_max, 'x');
   CHECK(projection_word_of(most + "\"") == "accepted");
   CHECK(projection_word_of(most + "x\"") == "limit");

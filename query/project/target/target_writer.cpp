@@ -1,4 +1,4 @@
-#include "query/project/target_writer.h"
+#include "query/project/target/target_writer.h"
 
 #include <algorithm>
 #include <chrono>

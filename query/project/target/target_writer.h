@@ -7,9 +7,15 @@
 #include <vector>
 
 #include "partitioning/database.h"
-#include "query/project/projection_state.h"
 
 namespace octavo::query::project {
+
+/// An edit of the target. It may be repeated: it says what is there, not what changes.
+struct RowWrite {
+  std::string id;
+  bool deleted = false;
+  std::string body;
+};
 
 /// What became of a batch of writes.
 struct WrittenRows {

@@ -1,4 +1,4 @@
-#include "query/copy/copy_writer.h"
+#include "query/project/target/copy_writer.h"
 
 #include <map>
 #include <optional>
@@ -8,15 +8,14 @@
 
 #include "base/jobs/start_all.h"
 #include "partitioning/keys/partition_key.h"
-#include "query/copy/copy_state.h"
 #include "storage/partition/partition_transaction.h"
 
-namespace octavo::query::copy {
+namespace octavo::query::project {
 
 namespace {
 
 /// What one physical partition takes.
-struct Part {
+struct CopiedPart {
   std::vector<storage::DocumentCopy> copies;
   std::vector<std::string> removed;
   std::size_t bytes = 0;
@@ -47,19 +46,19 @@ Expected<void> write_copies(partitioning::Database& target, std::vector<storage:
                             std::vector<std::string> removed) {
   const bool partitioned = target.partitioned();
   const partitioning::PartitionMap& map = target.partition_map();
-  std::map<std::size_t, Part> parts;
+  std::map<std::size_t, CopiedPart> parts;
   for (storage::DocumentCopy& copy : copies) {
-    Part& part = parts[target.locate_document(map, copy.id)];
+    CopiedPart& part = parts[target.locate_document(map, copy.id)];
     part.bytes += copy.bytes();
     part.copies.push_back(std::move(copy));
   }
   for (std::string& id : removed) {
-    Part& part = parts[target.locate_document(map, id)];
+    CopiedPart& part = parts[target.locate_document(map, id)];
     part.bytes += 2 * id.size();
     part.removed.push_back(std::move(id));
   }
   start_all_and_wait(parts, [&](auto& one, auto done) {
-    Part& part = one.second;
+    CopiedPart& part = one.second;
     auto task = [&part, partitioned](storage::PartitionTransaction& transaction) {
       return part.write(transaction, partitioned);
     };
@@ -77,4 +76,4 @@ Expected<void> write_copies(partitioning::Database& target, std::vector<storage:
   return target.make_durable();
 }
 
-}  // namespace octavo::query::copy
+}  // namespace octavo::query::project

@@ -6,7 +6,9 @@
 #include "partitioning/database.h"
 #include "storage/partition/document_copy.h"
 
-namespace octavo::query::copy {
+namespace octavo::query::project {
+
+inline constexpr std::size_t shown_id_bytes_max = 200;  ///< of an id in a message
 
 /// Deletes these documents of the target, then writes the copies, and returns when all is durable. Blocks: not on a
 /// thread that writes or that I/O needs. What is there already does not change. Errors: partition_full,
@@ -14,4 +16,4 @@ namespace octavo::query::copy {
 Expected<void> write_copies(partitioning::Database& target, std::vector<storage::DocumentCopy> copies,
                             std::vector<std::string> removed);
 
-}  // namespace octavo::query::copy
+}  // namespace octavo::query::project

@@ -16,6 +16,9 @@ Error missing_target(std::string_view name);
 /// Errors: that one; those of opening a database.
 Expected<std::shared_ptr<partitioning::Database>> open_target(partitioning::Engine& engine, const std::string& name,
                                                               std::string_view tag);
+/// Deletes it. With an empty tag: the database that has the name, if nothing was written to it. Errors: those of
+/// opening and deleting it; not if it is gone.
+Expected<void> delete_target(partitioning::Engine& engine, const std::string& name, std::string_view tag);
 /// Lets the target read again what writes into it (owners_of), if it is there.
 void tell_target(partitioning::Engine& engine, const std::string& name, std::string_view tag);
 

@@ -1,4 +1,4 @@
-#include "query/project/projection_target.h"
+#include "query/project/target/projection_target.h"
 
 #include <fmt/format.h>
 
@@ -16,6 +16,17 @@ Expected<std::shared_ptr<partitioning::Database>> open_target(partitioning::Engi
   auto target = engine.open_incarnation(name, tag);
   if (!target && target.error().code == ErrorCode::not_found) return std::unexpected(missing_target(name));
   return target;
+}
+
+Expected<void> delete_target(partitioning::Engine& engine, const std::string& name, std::string_view tag) {
+  const auto present = tag.empty() ? engine.open_database(name) : engine.open_incarnation(name, tag);
+  if (!present && present.error().code == ErrorCode::not_found) return {};
+  OCTAVO_TRY_VOID(present);
+  const partitioning::Database& database = **present;
+  if (tag.empty() && database.watermark() > database.sequence_base()) return {};
+  auto deleted = engine.delete_database(database.name());
+  if (!deleted && deleted.error().code == ErrorCode::not_found) return {};
+  return deleted;
 }
 
 void tell_target(partitioning::Engine& engine, const std::string& name, std::string_view tag) {
