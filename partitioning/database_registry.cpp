@@ -247,6 +247,7 @@ void DatabaseRegistry::add_alias(const std::string& alias, const std::string& na
     const std::lock_guard lock(mutex_);
     aliases_[alias] = name;
   });
+  generation_.fetch_add(1, std::memory_order_release);
 }
 
 void DatabaseRegistry::remove_alias(const std::string& alias) {

@@ -159,10 +159,10 @@ class Engine {
   /// Errors: not_found if it is no alias of this prefix.
   Expected<void> remove_prefix_alias(const std::string& alias, const std::string& prefix);
   /// `successor` gets the name of `database`, whose gate is closed and which no request writes to, and its security
-  /// object; `database` gets `former_name`. The name that the successor had leads to it as an alias, unless the two
-  /// swap their names. The facts that `decide_facts` returns change in the same transaction; no other change of the
-  /// catalog comes between, and it must not make any. Errors: those of rename_database, and of `decide_facts`;
-  /// conflict: positions of `successor` could be taken for those of `database`.
+  /// object and its aliases; `database` gets `former_name`. The name that the successor had leads to it as an alias,
+  /// unless the two swap their names. The facts that `decide_facts` returns change in the same transaction; no other
+  /// change of the catalog comes between, and it must not make any. Errors: those of rename_database, and of
+  /// `decide_facts`; conflict: positions of `successor` could be taken for those of `database`.
   Expected<void> hand_over_name(Database& database, const std::string& former_name, Database& successor,
                                 FunctionRef<Expected<std::vector<storage::FactChange>>()> decide_facts);
   /// From now on `alias` leads to the database, too. Errors: those of rename_database.

@@ -232,11 +232,14 @@ Expected<void> Engine::hand_over_name(Database& database, const std::string& for
   const std::string successor_name = successor.name();
   const storage::Renaming renamings[] = {{database.record_, former_name}, {successor.record_, name}};
   const auto security = database.security();
-  const bool keeps_alias = former_name != successor_name;
+  // Programs that use them must not continue with the former database.
+  std::vector<std::string> aliases = registry_.aliases_of(name);
+  std::erase(aliases, former_name);
+  if (former_name != successor_name) aliases.push_back(successor_name);
   const auto decide = [&]() -> Expected<std::vector<storage::FactChange>> {
     OCTAVO_TRY(auto facts, decide_facts());
     facts.push_back(storage::Catalog::security(name, security ? std::optional(*security) : std::nullopt));
-    if (keeps_alias) facts.push_back(storage::Catalog::alias(successor_name, successor.instance_tag()));
+    for (const auto& alias : aliases) facts.push_back(storage::Catalog::alias(alias, successor.instance_tag()));
     return facts;
   };
   const auto written = catalog_->rename(renamings, decide);
@@ -256,7 +259,7 @@ Expected<void> Engine::hand_over_name(Database& database, const std::string& for
   successor.security_.store(security, std::memory_order_release);
   const DatabaseRegistry::Renamed renamed[] = {{name, former_name}, {successor_name, name}};
   registry_.rename(renamed);
-  if (keeps_alias) registry_.add_alias(successor_name, name);
+  for (const auto& alias : aliases) registry_.add_alias(alias, name);
   database.replaced();
   until_memory_suffices([&] {
     updates_.record(successor_name, DatabaseUpdates::Kind::deleted);

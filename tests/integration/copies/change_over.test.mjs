@@ -23,9 +23,9 @@ describe('a change-over', () => {
   });
   after(() => server?.stop());
 
-  const begin = async (source, more = {}) => {
+  const begin = async (source, more = {}, on = server) => {
     const target = freshName();
-    const id = await beginCopy(server, source, { target, create: { partitioned: true, q: 2 }, ...byUser, ...more });
+    const id = await beginCopy(on, source, { target, create: { partitioned: true, q: 2 }, ...byUser, ...more });
     return { target, id };
   };
 
@@ -54,6 +54,27 @@ describe('a change-over', () => {
     // The copy is the source's.
     assert.equal((await copyOf(server, `${db}-old`, id)).state, 'done');
     expectError(await server.get(`/${db}/_copy/${id}`), 404, 'not_found');
+  });
+
+  test('aliases of the source lead to the target, also after a restart', async (t) => {
+    const own = await Server.startFor(t);
+    const db = await own.database();
+    await save(own, db, 'o1', order(1));
+    expectStatus(await own.put(`/${db}/_aliases/other-name`, {}), 201);
+    const { target, id } = await begin(db, {}, own);
+    await copied(own, db, id);
+    await cutOver(own, db, id, { former_name: `${db}-old` });
+    const check = async () => {
+      expectStatus(await own.get('/other-name/u1:1'), 200);
+      assert.deepEqual(expectStatus(await own.get(`/${db}/_aliases`), 200).aliases, ['other-name', target]);
+      assert.deepEqual(expectStatus(await own.get(`/${db}-old/_aliases`), 200).aliases, []);
+    };
+    await check();
+    expectStatus(await own.put('/other-name/u9:x', { user: 'u9' }), 201);
+    await own.kill();
+    await own.relaunch();
+    await check();
+    expectStatus(await own.put('/other-name/u9:y', { user: 'u9' }), 201);
   });
 
   test('what has been replaced takes no more writes, until the copy is forgotten', async () => {
