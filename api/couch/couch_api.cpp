@@ -59,11 +59,15 @@ void apply_method_override(Request& request) {
   }
 }
 
-// Names that begin with an underscore are paths of the server, but for the system databases.
-bool names_no_database(const Request& request) {
+// A name that begins with an underscore is a path of the server, or a database that only admins may use, as in CouchDB.
+bool is_of_server(const Request& request) {
   const auto& segments = request.segments;
-  return !segments.empty() && segments[0].starts_with('_') &&
-         !partitioning::Engine::check_database_name(segments[0]).has_value();
+  return !segments.empty() && segments[0].starts_with('_') && segments[0] != "_users" && segments[0] != "_replicator";
+}
+
+// Requests that CouchDB takes for writes of a document if it does not know the path below the database.
+bool is_document_write(const Request& request) {
+  return request.method == Method::put || (request.method == Method::post && request.segments.size() == 2);
 }
 
 // Requests that change what a database has: none may be under way when another database takes over the name.
@@ -180,23 +184,13 @@ Task<Expected<Reply>> CouchApi::dispatch(Call& call) {
   const bool is_server_path = match.route != nullptr && !match.route->pattern.starts_with("/{db}");
   const bool creates = match.route != nullptr && creates_database(*match.route);
   const bool is_other_method = match.route == nullptr && match.database.empty() && !match.allowed_methods.empty();
-  if (!is_server_path && !creates && !is_other_method && names_no_database(request)) {
-    co_return fail(ErrorCode::not_found, "There is no such endpoint: /" + request.segments[0]);
-  }
-  if (match.route == nullptr) {
-    const bool has_endpoint = match.unknown_endpoint.empty();
-    if (has_endpoint && match.allowed_methods.empty()) co_return fail(ErrorCode::not_found, "");
-    if (!match.database.empty()) {  // as in CouchDB, a missing database is reported first
-      const auto known = services_.engine.databases().find(match.database);
-      if (known && !*known) co_return std::unexpected(known->error());
+  if (!is_server_path && !creates && !is_other_method && is_of_server(request)) {
+    OCTAVO_CO_TRY_VOID(check_access(Access::server_admin, call.user, nullptr, services_.authenticator.has_admins()));
+    if (!partitioning::Engine::check_database_name(request.segments[0])) {
+      co_return fail(ErrorCode::not_found, "There is no such endpoint: /" + request.segments[0]);
     }
-    if (!has_endpoint) {
-      co_return fail(ErrorCode::not_found, "There is no such endpoint: /{db}/" + std::string(match.unknown_endpoint));
-    }
-    auto reply = error_reply(405, "method_not_allowed", "Only " + match.allowed_methods + " allowed");
-    reply.headers.emplace_back("Allow", std::move(match.allowed_methods));
-    co_return reply;
   }
+  if (match.route == nullptr) co_return co_await refuse(call, std::move(match));
   const auto& route = *match.route;
   call.path_parameters = std::move(match.parameters);
   const bool server_has_admins = services_.authenticator.has_admins();
@@ -209,15 +203,38 @@ Task<Expected<Reply>> CouchApi::dispatch(Call& call) {
       call.database = std::move(opened.database);
       call.pass = std::move(opened.pass);
     } else {
-      auto found = services_.engine.databases().find(call.path("db"));
-      if (!found) found = co_await services_.engine.open_in_background(call.path("db"));
-      OCTAVO_CO_TRY(call.database, *std::move(found));
+      OCTAVO_CO_TRY(call.database, co_await open(call.path("db")));
     }
   }
   if (is_database_access(route.access)) {
     OCTAVO_CO_TRY_VOID(check_access(access_of(call, route), call.user, call.database.get(), server_has_admins));
   }
   co_return co_await route.handler(call);
+}
+
+Task<Expected<std::shared_ptr<partitioning::Database>>> CouchApi::open(const std::string& name) {
+  auto found = services_.engine.databases().find(name);
+  if (!found) found = co_await services_.engine.open_in_background(name);
+  co_return *std::move(found);
+}
+
+Task<Expected<Reply>> CouchApi::refuse(const Call& call, Router::Match match) {
+  const bool server_has_admins = services_.authenticator.has_admins();
+  if (!match.database.empty()) {
+    OCTAVO_CO_TRY(const auto database, co_await open(std::string(match.database)));
+    OCTAVO_CO_TRY_VOID(check_access(Access::database_member, call.user, database.get(), server_has_admins));
+    const bool names_document = !match.unknown_endpoint.empty() && is_document_write(call.request);
+    if (names_document) OCTAVO_CO_TRY_VOID(check_id(match.unknown_endpoint, *database));
+  } else if (match.other_method != nullptr) {
+    OCTAVO_CO_TRY_VOID(check_access(match.other_method->access, call.user, nullptr, server_has_admins));
+  }
+  if (!match.unknown_endpoint.empty()) {
+    co_return fail(ErrorCode::not_found, "There is no such endpoint: /{db}/" + std::string(match.unknown_endpoint));
+  }
+  if (match.allowed_methods.empty()) co_return fail(ErrorCode::not_found, "");
+  auto reply = error_reply(405, "method_not_allowed", "Only " + match.allowed_methods + " allowed");
+  reply.headers.emplace_back("Allow", std::move(match.allowed_methods));
+  co_return reply;
 }
 
 void CouchApi::finish(const Call& call, Reply& reply) const {

@@ -24,6 +24,10 @@ class CouchApi final : public Handler {
 
  private:
   Task<Expected<Reply>> dispatch(Call& call);
+  /// The reply to a request that has no route. Those who may not see the database, or the server's paths, learn
+  /// nothing.
+  Task<Expected<Reply>> refuse(const Call& call, Router::Match match);
+  Task<Expected<std::shared_ptr<partitioning::Database>>> open(const std::string& name);
   bool host_may_ask(const Call& call) const;
   void finish(const Call& call, Reply& reply) const;
   const CorsPolicy& cors(const config::Settings& settings) const;

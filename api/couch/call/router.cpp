@@ -67,9 +67,11 @@ struct Router::Node {
   std::string_view rest_name;
   std::array<const Route*, method_count> routes{};
 
-  bool is_end() const {
-    return std::ranges::any_of(routes, [](const Route* route) { return route != nullptr; });
+  const Route* any_route() const {
+    const auto found = std::ranges::find_if(routes, [](const Route* route) { return route != nullptr; });
+    return found == routes.end() ? nullptr : *found;
   }
+  bool is_end() const { return any_route() != nullptr; }
 
   std::string allowed_methods() const {
     std::string methods;
@@ -198,6 +200,7 @@ Router::Match Router::match(Method method, const std::vector<std::string>& segme
   match.route = node->routes[slot(method == Method::head ? Method::get : method)];
   if (match.route == nullptr) {
     match.allowed_methods = node->allowed_methods();
+    match.other_method = node->any_route();
     if (walk.captured > 0 && walk.captures[0].name == "db") match.database = walk.captures[0].segments.front();
     return match;
   }

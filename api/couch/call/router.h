@@ -31,7 +31,8 @@ class Router {
     const Route* route = nullptr;  ///< nullptr if there is no such path, or not with this method
     Parameters parameters;
     std::string allowed_methods;  ///< such as `GET,HEAD,POST` if only the method does not match; otherwise empty
-    std::string_view database;    ///< of the path, if allowed_methods or unknown_endpoint is set; else empty
+    const Route* other_method = nullptr;  ///< one of these; null if allowed_methods is empty
+    std::string_view database;            ///< of the path, if allowed_methods or unknown_endpoint is set; else empty
     /// The segment `_x…` of an unknown `/{db}/_x…`, which cannot be a document's id.
     std::string_view unknown_endpoint;
   };

@@ -234,12 +234,20 @@ describe('documents', () => {
   });
 
   test('below a database, a name that begins with an underscore is an endpoint, or does not exist', async () => {
-    for (const [method, path] of [['GET', '_mine'], ['PUT', '_mine'], ['PUT', '_nothing/x'], ['POST', '_duplicate'], ['DELETE', '_unknown_endpoint/a/b']]) {
-      const reply = await server.request(method, at(path), { body: method === 'PUT' || method === 'POST' ? {} : undefined });
+    for (const [method, path] of [['GET', '_mine'], ['DELETE', '_mine'], ['GET', '_nothing/x'], ['DELETE', '_unknown_endpoint/a/b']]) {
+      const reply = await server.request(method, at(path));
       expectError(reply, 404, 'not_found', `There is no such endpoint: /{db}/${path.split('/')[0]}`);
     }
     expectError(await server.get(at('_local%2Fmine')), 404, 'not_found', 'missing');
     expectError(await server.get('/there-is-no-such-database/_mine'), 404, 'not_found', 'Database does not exist.');
+  });
+
+  test('a write to such a name is taken for that of a document, whose id is refused', async () => {
+    for (const [method, path] of [['PUT', '_mine'], ['PUT', '_nothing/x'], ['POST', '_duplicate']]) {
+      const reply = await server.request(method, at(path), { body: {} });
+      expectError(reply, 400, 'illegal_docid', 'Only reserved document ids may start with underscore.');
+    }
+    expectError(await server.put('/there-is-no-such-database/_mine', {}), 404, 'not_found', 'Database does not exist.');
   });
 
   test('a plus in a path is a space, as in CouchDB', async () => {

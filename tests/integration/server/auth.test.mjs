@@ -38,6 +38,27 @@ describe('administrators and sessions', () => {
     }
   });
 
+  test('only an administrator learns which paths the server does not have, and which methods', async () => {
+    for (const [method, path] of [['GET', '/_unknown'], ['GET', '/_unknown/x'], ['POST', '/_unknown'], ['GET', '/_global_changes'],
+      ['DELETE', '/_membership']]) {
+      expectError(await server.request(method, path, basic(false)), 401, 'unauthorized', 'You are not a server admin.');
+    }
+    expectError(await server.get('/_unknown'), 404, 'not_found', 'There is no such endpoint: /_unknown');
+    expectStatus(await server.delete('/_membership'), 405);
+    expectStatus(await server.delete('/_up', basic(false)), 405);
+  });
+
+  test('below a database, only its members learn that', async () => {
+    await server.put('/closed');
+    await server.put('/closed/_security', { members: { names: ['ann'] } });
+    for (const [method, path] of [['GET', '_unknown'], ['PUT', '_unknown'], ['DELETE', '_find']]) {
+      const reply = await server.request(method, `/closed/${path}`, basic(false));
+      expectError(reply, 401, 'unauthorized', 'You are not authorized to access this db.');
+    }
+    expectStatus(await server.get('/closed/_unknown'), 404);
+    expectStatus(await server.delete('/closed/_find'), 405);
+  });
+
   test('a wrong password is refused everywhere', async () => {
     expectError(await server.get('/', basic(`${credentials.name}:wrong`)), 401, 'unauthorized', 'Name or password is incorrect.');
     expectStatus(await server.get('/_session', basic('unknown:x')), 401);

@@ -9,7 +9,7 @@ import { changes } from './changes.mjs';
 import { handleCosmos } from './cosmos/cosmos_api.mjs';
 import { Database } from './database.mjs';
 import * as databases from './databases.mjs';
-import { isDesign } from './document_parser.mjs';
+import { checkId, isDesign } from './document_parser.mjs';
 import { getDocument } from './document_reader.mjs';
 import { copyDocument, deleteDocument, postDocument, putDocument } from './document_writer.mjs';
 import { createIndex, deleteIndex, deleteIndexes, listIndexes } from './indexes.mjs';
@@ -160,7 +160,11 @@ function routeBelow(context, parts) {
   if (first === '_compact' && parts.length === 2)
     return dispatch({ POST: databases.compactDesign }, { ...context, design: second });
   if (BELOW_DATABASE[first] && parts.length === 1) return dispatch(BELOW_DATABASE[first], context);
-  if (first.startsWith('_') && !BELOW_DATABASE[first]) throw notFound(`There is no such endpoint: /{db}/${first}`);
+  if (first.startsWith('_') && !BELOW_DATABASE[first]) {
+    const { method } = context.request;
+    if (method === 'PUT' || (method === 'POST' && parts.length === 1)) checkId(first, context.database);
+    throw notFound(`There is no such endpoint: /{db}/${first}`);
+  }
   if (parts.length > 1) return dispatch(ATTACHMENT, { ...context, id: first, attachment: second });
   return dispatch(DOCUMENT, { ...context, id: first });
 }

@@ -127,10 +127,19 @@ TEST_CASE("deleting without a revision is a conflict, deleting what is not there
 TEST_CASE("an unknown path that starts with an underscore is no endpoint") {
   CouchApiFixture couch;
   couch.put("/db");
+  const auto got = couch.get("/db/_foo");
+  CHECK(got.status == 404);
+  CHECK(text(got.json(), "error") == "not_found");
+  CHECK(text(got.json(), "reason") == "There is no such endpoint: /{db}/_foo");
+}
+
+TEST_CASE("writing to an unknown path that starts with an underscore is writing a document with a reserved id") {
+  CouchApiFixture couch;
+  couch.put("/db");
   const auto put = couch.put("/db/_foo", "{}");
-  CHECK(put.status == 404);
-  CHECK(text(put.json(), "error") == "not_found");
-  CHECK(text(put.json(), "reason") == "There is no such endpoint: /{db}/_foo");
+  CHECK(put.status == 400);
+  CHECK(text(put.json(), "error") == "illegal_docid");
+  CHECK(text(put.json(), "reason") == "Only reserved document ids may start with underscore.");
 }
 
 TEST_CASE("a partitioned database wants partition:id") {
