@@ -71,7 +71,8 @@ Expected<Form> read_form(const Request& request) {
   const std::string_view type = request.header("Content-Type").value_or("");
   if (type.starts_with("application/x-www-form-urlencoded")) return parse_form(request.body);
   if (type.starts_with("application/json")) return parse_json_form(request.body);
-  return Form();
+  return fail(ErrorCode::bad_request, "Content-Type must be 'application/x-www-form-urlencoded' or 'application/json'",
+              "bad_content_type");
 }
 
 Expected<std::string> username_in(const Form& form) {

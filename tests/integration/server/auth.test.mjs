@@ -59,6 +59,11 @@ describe('administrators and sessions', () => {
     expectStatus(await server.delete('/closed/_find'), 405);
   });
 
+  test('a session needs a body of one of two types', async () => {
+    const reply = await server.post('/_session', 'name=ann&password=x', { auth: false, headers: { 'Content-Type': 'text/plain' } });
+    expectError(reply, 415, 'bad_content_type', "Content-Type must be 'application/x-www-form-urlencoded' or 'application/json'");
+  });
+
   test('a wrong password is refused everywhere', async () => {
     expectError(await server.get('/', basic(`${credentials.name}:wrong`)), 401, 'unauthorized', 'Name or password is incorrect.');
     expectStatus(await server.get('/_session', basic('unknown:x')), 401);

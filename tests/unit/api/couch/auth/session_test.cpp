@@ -81,14 +81,15 @@ TEST_CASE("a wrong password is answered with 401 and the cookie taken away") {
   CHECK(fixture.post(R"({"name":"","password":""})")->status == 401);
 }
 
-TEST_CASE("a log-in without a name is told so") {
+TEST_CASE("a log-in without a name, or in another form, is told so") {
   SessionFixture fixture;
   const auto reason = [&](const std::string& body, const std::string& type) {
     const auto reply = fixture.post(body, type);
     return reply ? std::string() : reply.error().reason;
   };
   CHECK(reason("{}", "application/json") == "request body must contain a username");
-  CHECK(reason("name=admin", "text/plain") == "request body must contain a username");
+  CHECK(reason("name=admin", "text/plain") ==
+        "Content-Type must be 'application/x-www-form-urlencoded' or 'application/json'");
   CHECK(reason(R"({"name":"a","username":"b"})", "application/json") == "request body contains different usernames");
   CHECK(reason(R"({"name":1})", "application/json") == "The member name must be a string.");
   CHECK(reason("[]", "application/json") == "Request body must be a JSON object");
