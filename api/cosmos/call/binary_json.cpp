@@ -1,17 +1,25 @@
-// Binary JSON of the Cosmos DB API, as its client for Rust writes it: the byte 80, then a value. A value is a type
-// byte, and what belongs to the type. Integers are little-endian.
+// Binary JSON of the Cosmos DB API, as its clients for Rust and .NET write it: the byte 80, then a value. A value is a
+// type byte, and what belongs to the type. Integers are little-endian.
 //
 //   00…1F         the integers 0 to 31
 //   20…3F         one of `dictionary`
+//   71 … 7F       a string in a compressed form: compressed_string.cpp
 //   80…BF         a string of 0 to 63 bytes
 //   C0, C1, C2    a string after its size, in 1, 2, 4 bytes
 //   C3 … C6       the string that begins at a position in the body, in 1, 2, 3, 4 bytes
-//   C7 … CC       u64, u8, i16, i32, i64, double
+//   C7 … CE       u64, u8, i16, i32, i64, double, float, double
 //   D0, D1, D2    null, false, true
+//   D7 … DC       u8, i8, i16, i32, i64, u32
 //   E0, E1        an array of no value, of one
 //   E2, E3, E4    an array after the size of its values, in 1, 2, 4 bytes
 //   E5, E6, E7    the same with the size and the count of the values, in as many bytes each
 //   E8 … EF       the same for objects: a name, which is a string, before each value
+//   F0, F1        an array of numbers: CD, CE or D7 … DC, their count in 1, 2 bytes, and the numbers without types
+//   F2, F3        an array of such arrays of one size: F0 or F1 with its type and count, the count of the arrays in as
+//                 many bytes, and the numbers of all
+//
+// Not read, as they are no values of JSON or refer to what a body does not have: 40 … 67 (strings of a dictionary that
+// both sides know), CF (16-bit floating point), D3 and DD … DF (UUIDs and bytes).
 #include "api/cosmos/call/binary_json.h"
 
 #include <algorithm>
@@ -23,6 +31,7 @@
 
 #include <fmt/format.h>
 
+#include "api/cosmos/call/compressed_string.h"
 #include "base/json_writer.h"
 
 namespace octavo::api::cosmos {
@@ -111,9 +120,16 @@ class Reader {
     return result;
   }
 
-  // The string that begins with this type byte.
+  // The string that begins with this type byte, until the next one is read.
   Expected<std::string_view> string(unsigned char type, bool may_refer) {
     if (type >= 0x20 && type < 0x40) return dictionary[type - 0x20U];
+    if (is_compressed_string(type)) {
+      auto read = decompress(type, body_.substr(at_, end_ - at_));
+      if (!read) return damaged("it ends within a compressed string, or one has an impossible size");
+      at_ += read->bytes_used;
+      decompressed_ = std::move(read->text);
+      return decompressed_;
+    }
     if (type >= 0x80 && type < 0xC0) return bytes(type - 0x80U);
     if (type >= 0xC0 && type <= 0xC2) {
       OCTAVO_TRY(const auto count, size(std::size_t{1} << (type - 0xC0U)));
@@ -136,9 +152,8 @@ class Reader {
                     type));
   }
 
-  Expected<void> value(int depth) {
-    OCTAVO_TRY(const auto type, number<unsigned char>());
-    if (type < 0x20) return write(fmt::to_string(static_cast<unsigned>(type)));
+  // The number after a type byte, or in an array of numbers of this type.
+  Expected<void> number_of(unsigned char type) {
     switch (type) {
       case 0xC7:
         return integer<std::uint64_t>();
@@ -150,17 +165,45 @@ class Reader {
         return integer<std::int32_t>();
       case 0xCB:
         return integer<std::int64_t>();
-      case 0xCC: {
-        OCTAVO_TRY(const auto read, number<double>());
-        if (!std::isfinite(read)) return damaged("a number is infinite or not a number");
-        return write(fmt::to_string(read));
-      }
+      case 0xCC:
+      case 0xCE:
+        return floating<double>();
+      case 0xCD:
+        return floating<float>();
+      case 0xD7:
+        return integer<std::uint8_t>();
+      case 0xD8:
+        return integer<std::int8_t>();
+      case 0xD9:
+        return integer<std::int16_t>();
+      case 0xDA:
+        return integer<std::int32_t>();
+      case 0xDB:
+        return integer<std::int64_t>();
+      case 0xDC:
+        return integer<std::uint32_t>();
+      default:
+        return damaged("an array of numbers has none");
+    }
+  }
+
+  Expected<void> value(int depth) {
+    OCTAVO_TRY(const auto type, number<unsigned char>());
+    if (type < 0x20) return write(fmt::to_string(static_cast<unsigned>(type)));
+    if ((type >= 0xC7 && type <= 0xCE) || (type >= 0xD7 && type <= 0xDC)) return number_of(type);
+    switch (type) {
       case 0xD0:
         return write("null");
       case 0xD1:
         return write("false");
       case 0xD2:
         return write("true");
+      case 0xF0:
+      case 0xF1:
+        return numbers(type);
+      case 0xF2:
+      case 0xF3:
+        return arrays_of_numbers(type);
       default:
         break;
     }
@@ -173,6 +216,55 @@ class Reader {
   Expected<void> integer() {
     OCTAVO_TRY(const auto read, number<Number>());
     return write(fmt::format("{:d}", read));
+  }
+
+  template <typename Number>
+  Expected<void> floating() {
+    OCTAVO_TRY(const auto read, number<Number>());
+    if (!std::isfinite(read)) return damaged("a number is infinite or not a number");
+    return write(fmt::to_string(static_cast<double>(read)));
+  }
+
+  struct NumberArray {
+    unsigned char type = 0;  ///< of each number
+    std::size_t count = 0;
+  };
+  // What follows the type byte F0 or F1.
+  Expected<NumberArray> number_array(std::size_t count_bytes) {
+    NumberArray array;
+    OCTAVO_TRY(array.type, number<unsigned char>());
+    OCTAVO_TRY(array.count, size(count_bytes));
+    const bool is_number = array.type == 0xCD || array.type == 0xCE || (array.type >= 0xD7 && array.type <= 0xDC);
+    if (!is_number) return damaged(fmt::format("an array of numbers has values of the type {:#04x}", array.type));
+    return array;
+  }
+
+  Expected<void> numbers(unsigned char type) {
+    OCTAVO_TRY(const auto array, number_array(type - 0xEFU));
+    return numbers_of(array);
+  }
+
+  Expected<void> numbers_of(const NumberArray& array) {
+    OCTAVO_TRY_VOID(write("["));
+    for (std::size_t i = 0; i < array.count; ++i) {
+      if (i > 0) OCTAVO_TRY_VOID(write(","));
+      OCTAVO_TRY_VOID(number_of(array.type));
+    }
+    return write("]");
+  }
+
+  Expected<void> arrays_of_numbers(unsigned char type) {
+    const std::size_t count_bytes = type - 0xF1U;
+    OCTAVO_TRY(const auto inner, number<unsigned char>());
+    if (inner != type - 2) return damaged("an array of arrays of numbers has something else");
+    OCTAVO_TRY(const auto array, number_array(count_bytes));
+    OCTAVO_TRY(const auto count, size(count_bytes));
+    OCTAVO_TRY_VOID(write("["));
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i > 0) OCTAVO_TRY_VOID(write(","));
+      OCTAVO_TRY_VOID(numbers_of(array));
+    }
+    return write("]");
   }
 
   Expected<void> container(unsigned char type, int depth) {
@@ -234,6 +326,7 @@ class Reader {
   std::size_t end_;  ///< of the innermost array or object
   std::size_t text_bytes_max_;
   std::string text_;
+  std::string decompressed_;  ///< the last string that was compressed
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace octavo::api::cosmos {
 bool is_binary_json(std::string_view body);
 
 /// The same value as JSON text, of at most eight times the size, or 1,024 bytes. Errors: bad_request if the body is
-/// damaged, or has strings in a compressed form; too_large for a longer text.
+/// damaged, or has values that JSON does not have; too_large for a longer text.
 Expected<std::string> text_of_binary_json(std::string_view body);
 
 }  // namespace octavo::api::cosmos

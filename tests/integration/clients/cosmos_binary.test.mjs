@@ -1,4 +1,5 @@
-// Bodies in binary JSON, in which azure_data_cosmos, the client for Rust, sends items unless it is told otherwise.
+// Bodies in binary JSON, in which azure_data_cosmos, the client for Rust, sends items unless it is told otherwise, and the
+// one for .NET if it is told so.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { cosmosClient, cosmosRequest, newContainer } from '../cosmos.mjs';
@@ -79,6 +80,18 @@ describe('bodies in binary JSON', () => {
     assert.deepEqual([resource.one, resource.box, resource.again], [[5], { id: [] }, 'forms']);
   });
 
+  test('strings that the client for .NET compresses, and arrays of numbers', async () => {
+    const id = Buffer.from([0x2c]);
+    const uuid = Buffer.from([0x75, 0xde, 0xe7, 0x83, 0xaa, 0x70, 0xe4, 0xa4, 0x47, 0xab, 0x0b, 0xa2, 0xf4, 0x14, 0x70, 0xb9, 0xaa]);
+    const time = Buffer.from([0x7a, 0x13, 0x13, 0x62, 0x1c, 0xc7, 0x14, 0x30, 0xb4, 0x65, 0x2b, 0x04]);
+    const vector = Buffer.from([0xf0, 0xcd, 0x02, 0x00, 0x00, 0xc0, 0x3f, 0x00, 0x00, 0x00, 0xbf]);
+    const members = Buffer.concat([id, uuid, encode('pk'), encode('x'), encode('time'), time, encode('vector'), vector]);
+    const reply = await send('POST', '', body(tagged(0xea, Buffer.from([members.length]), members)));
+    assert.equal(reply.status, 201, reply.text);
+    const { resource } = await container.item('ed7e38aa-074e-4a74-bab0-2a4f41079baa', 'x').read();
+    assert.deepEqual([resource.time, resource.vector], ['2015-06-30 23:45:13', [1.5, -0.5]]);
+  });
+
   test('damaged bodies are refused', async () => {
     const whole = body({ id: 'damaged', pk: 'x', list: [1, 'two', 3.5] });
     for (let size = 1; size < whole.length; ++size) {
@@ -96,7 +109,8 @@ describe('bodies in binary JSON', () => {
     await refused(body(Buffer.from([0xc3, 0x01])), /not supported/);  // a string that refers to itself
     await refused(body(tagged(0xcc, number(8, (buffer) => buffer.writeDoubleLE(Infinity)))), /infinite/);
     await refused(body(Buffer.alloc(5000, 0xe1)), /nested/);
-    await refused(body(Buffer.from([0x75])), /0x75, which is not supported. Send the body as text/);
+    await refused(body(Buffer.from([0x75])), /compressed string/);
+    await refused(body(Buffer.from([0x40])), /0x40, which is not supported. Send the body as text/);
     await refused(body(Buffer.from([0x81, 0xff])), /UTF-8/);
     const named = Buffer.concat([Buffer.from([0xc1, 0xe8, 0x03]), Buffer.alloc(1000, 0x61)]);
     const references = Buffer.alloc(2000, Buffer.from([0xc3, 0x09]));
