@@ -98,7 +98,7 @@ void FeedIndexes::design_documents_changed() {
 void FeedIndexes::load_in_background() {
   load_planned_.store(false);
   const auto loaded = run_guarded("reading the definitions of views", [this] { return catalog(); });
-  if (loaded) return;
+  if (loaded || database_.deleted()) return;
   spdlog::warn("database {}: cannot read the definitions of views: {}", database_.name(), loaded.error().reason);
   if (may_pass(loaded.error()) && !load_planned_.exchange(true)) {
     jobs_.post_after(reopen_delay, [this] { load_in_background(); });

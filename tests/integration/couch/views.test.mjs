@@ -321,6 +321,17 @@ describe('views of partitioned databases', () => {
   });
 });
 
+test('a database that is deleted while its new views are read is nothing to warn of', async (t) => {
+  const log = [];
+  const server = await Server.startFor(t, { onLine: (line) => log.push(line) });
+  for (let round = 0; round < 60; ++round) {
+    const db = await server.database();
+    expectStatus(await server.put(`/${db}/_design/d`, { views: { v: { map: 'function(doc) { emit(doc.n); }' } } }), 201);
+    expectStatus(await server.delete(`/${db}`), 200);
+  }
+  assert.deepEqual(log.filter((line) => line.includes(' warning ') && line.includes('definitions')), []);
+});
+
 describe('views over a restart', () => {
   test('an index resumes where it was, and kill -9 loses nothing', async (t) => {
     const server = await Server.startFor(t);
