@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/assert.h"
+#include "base/jobs/accepted_work.h"
 #include "base/jobs/gate.h"
 #include "base/task.h"
 #include "partitioning/change_notifier.h"
@@ -201,6 +202,8 @@ class Database : public std::enable_shared_from_this<Database> {
   /// cannot be queued is an error of this call (overloaded). `target` must not refer to the id in `write`; the same
   /// holds for write_local.
   Expected<void> write_unacknowledged(const DocumentTarget& target, storage::DocumentWrite write);
+  /// Returns when all writes that write_unacknowledged() has queued before are committed, or have failed.
+  Task<void> wait_for_unacknowledged() { co_await unacknowledged_.wait_for_accepted(); }
   /// Packs the body before its write is queued, if this database has packed bodies and it may be of use. On the
   /// caller's thread: large bodies only on a worker.
   void pack(storage::DocumentWrite& write) const;
@@ -312,6 +315,7 @@ class Database : public std::enable_shared_from_this<Database> {
   std::atomic<std::chrono::steady_clock::time_point> client_without_merges_{
       std::chrono::steady_clock::time_point::min()};
   Gate gate_;
+  AcceptedWork unacknowledged_;
   std::atomic<std::uint32_t> times_replaced_{0};
   bool registered_ = false;  ///< used by the engine: the name is busy while the database closes
   std::atomic<std::uint32_t> revs_limit_;

@@ -194,7 +194,7 @@ Expected<void> Database::write_unacknowledged(const DocumentTarget& target, Docu
   OCTAVO_TRY_VOID(meter_.admit(partition_id));
   PhysicalPartition& partition = *partition_map().partition(partition_id);
   // Called after the request, whose id the target refers to.
-  auto spend_later = [keep_alive = shared_from_this(), target, id = write.id,
+  auto spend_later = [keep_alive = shared_from_this(), piece = unacknowledged_.accept(), target, id = write.id,
                       bytes = write.body.size()](const auto& results) {
     const auto& written = results.front();
     keep_alive->meter_.spend(

@@ -177,9 +177,15 @@ Task<Expected<Reply>> accepted(Call&) {
   co_return ok_reply(202);
 }
 
-// Every acknowledged write is already committed.
+// Every acknowledged write is already committed; those of `batch=ok` may wait. With relaxed durability, commits may
+// wait for their sync.
 Task<Expected<Reply>> ensure_full_commit(Call& call) {
   OCTAVO_CO_TRY_VOID(require_json_content_type(call.request));
+  const auto database = call.database;
+  co_await database->wait_for_unacknowledged();
+  if (call.services.settings.durability == config::Durability::relaxed) {
+    OCTAVO_CO_TRY_VOID(co_await call.services.engine.workers().run_blocking([&] { return database->make_durable(); }));
+  }
   Reply reply;
   reply.status = 201;
   reply.body = "{\"ok\":true,\"instance_start_time\":\"" + std::to_string(call.database->created_s()) + "\"}\n";

@@ -172,6 +172,18 @@ describe('databases', () => {
     assert.equal(typeof body.instance_start_time, 'string');
   });
 
+  test('after a full commit, writes that were accepted with batch=ok are stored', async () => {
+    await server.put('/batched?q=4');
+    const text = 'x'.repeat(100_000);
+    for (let round = 0; round < 5; ++round) {
+      const ids = Array.from({ length: 20 }, (_, i) => `${round}-${i}`);
+      await Promise.all(ids.map(async (id) => expectStatus(await server.put(`/batched/${id}?batch=ok`, { text }), 202)));
+      expectStatus(await server.post('/batched/_ensure_full_commit', {}), 201);
+      const { rows } = expectStatus(await server.post('/batched/_all_docs', { keys: ids }), 200);
+      assert.deepEqual(rows.filter((row) => row.error), []);
+    }
+  });
+
   test('compaction and clean-up are accepted', async () => {
     await server.put('/compacted');
     assert.deepEqual(expectStatus(await server.post('/compacted/_compact', {}), 202), { ok: true });

@@ -242,6 +242,25 @@ TEST_CASE("an unacknowledged write is charged to its partition key after the id 
   CHECK(database->meter().recent_of(partition_id, "p").units > 0);
 }
 
+TEST_CASE("unacknowledged writes are waited for until they are committed, also while their partition is split") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d");
+  for (int i = 0; i < 40; ++i) EngineFixture::put(*database, "before" + std::to_string(i), "{}");
+  bool is_split = false;
+  std::jthread splitting([&] { is_split = PartitionMove(database, {0}, [] { return false; }).run().has_value(); });
+  for (int i = 0; i < 400; ++i) {
+    const std::string id = std::to_string(i);
+    REQUIRE(database->write_unacknowledged(database->target_of(id), write_of(id, "{}")));
+    run_task([](Database& waiting) -> Task<bool> {
+      co_await waiting.wait_for_unacknowledged();
+      co_return true;
+    }(*database));
+    REQUIRE(stored_body(*database, database->target_of(id)) == "{}");
+  }
+  splitting.join();
+  CHECK(is_split);
+}
+
 TEST_CASE("a target can refer to a copy of its text") {
   EngineFixture fixture;
   const auto database = fixture.create("d", {.partitioned = true, .q = 4});
