@@ -1,5 +1,10 @@
 #include "api/cosmos/cosmos_api.h"
 
+#include <chrono>
+#include <iterator>
+
+#include <fmt/format.h>
+
 #include "api/cosmos/call/binary_json.h"
 #include "api/cosmos/call/feed_page.h"
 #include "api/cosmos/call/operations.h"
@@ -85,7 +90,7 @@ std::string owner_link(const Call& call) {
   return std::string(path.substr(0, end));
 }
 
-void add_common_headers(const Call& call, Reply& reply) {
+void add_common_headers(const Call& call, std::chrono::microseconds duration, Reply& reply) {
   const Accounting& account = call.account;
   std::string& lines = reply.header_lines;
   lines.reserve(lines.size() + 512);
@@ -96,6 +101,9 @@ void add_common_headers(const Call& call, Reply& reply) {
   };
   add("\r\nx-ms-activity-id: ", call.activity_id);
   add("\r\nx-ms-request-charge: ", partitioning::format_charge(account.request_charge));
+  constexpr auto us_per_ms = 1000;
+  fmt::format_to(std::back_inserter(lines), "\r\nx-ms-request-duration-ms: {}.{:03}", duration.count() / us_per_ms,
+                 duration.count() % us_per_ms);
   lines +=
       "\r\nx-ms-serviceversion: version=2.14.0.0\r\nx-ms-gatewayversion: version=2.14.0.0"
       "\r\nCache-Control: no-store, no-cache";
@@ -108,7 +116,11 @@ void add_common_headers(const Call& call, Reply& reply) {
     add("\r\nx-ms-documentdb-partitionkeyrangeid: ", std::to_string(account.partition_id));
   }
   if (!account.session_token.empty()) add("\r\nx-ms-session-token: ", account.session_token);
-  if (account.sequence != 0) add("\r\nlsn: ", std::to_string(account.sequence));
+  // Clients look for it beside the token of an item that an empty container does not have.
+  const bool has_read_item = call.path.resource == Resource::item && !account.session_token.empty();
+  if (account.sequence != 0 || (has_read_item && !call.path.feed)) {
+    add("\r\nlsn: ", std::to_string(account.sequence));
+  }
 }
 
 // The path under which the emulator offers its certificate. Everyone may read it, as each handshake shows it anyway.
@@ -152,6 +164,7 @@ CosmosApi::CosmosApi(partitioning::Engine& engine, const config::Settings& setti
       engine_(engine) {}
 
 Task<Reply> CosmosApi::handle(Request& request) {
+  const auto started = std::chrono::steady_clock::now();
   Services services{
       .engine = engine_, .settings = engine_.settings(), .authorization = authorization_, .registry = registry_};
   const CorsPolicy& cors = cors_.of(
@@ -173,7 +186,8 @@ Task<Reply> CosmosApi::handle(Request& request) {
   call.account.request_charge += call.account.lookup_charge;
   auto reply = result ? std::move(*result) : error_reply(result.error());
   spend(call.account, call.reads);
-  add_common_headers(call, reply);
+  const auto duration = std::chrono::steady_clock::now() - started;
+  add_common_headers(call, std::chrono::duration_cast<std::chrono::microseconds>(duration), reply);
   cors.decorate(request, reply);
   co_return reply;
 }

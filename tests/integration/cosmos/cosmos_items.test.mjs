@@ -34,6 +34,18 @@ describe('items of the Cosmos DB API', () => {
     assert.equal(gone.body.code, 'NotFound');
   });
 
+  test('replies say how long they took and what they have seen, also of an item that is not there', async () => {
+    const empty = await newContainer(client);
+    for (const [id, status] of [['none', 404], ['some', 200]]) {
+      const reply = await cosmosRequest(server, 'GET', `/${empty.url}/docs/${id}`, { partition: ['x'] });
+      assert.equal(reply.status, status);
+      assert.match(reply.headers['x-ms-request-duration-ms'], /^\d+\.\d{3}$/);
+      assert.match(reply.headers['x-ms-session-token'], /^0:-1#\d+$/);
+      assert.equal(reply.headers['x-ms-session-token'].split('#')[1], reply.headers.lsn);
+      if (status === 404) await empty.items.create({ id: 'some', pk: 'x' });
+    }
+  });
+
   test('creating twice is a conflict; upserting creates, then replaces', async () => {
     assert.equal((await container.items.upsert({ id: 'u', pk: 'x', n: 1 })).statusCode, 201);
     const error = await errorOf(container.items.create({ id: 'u', pk: 'x' }));
