@@ -25,6 +25,11 @@ impl Suite {
         self.record(area, operation, "works", "", check).await;
     }
 
+    /// An operation that does something else than with Azure; `check` notices when that ends.
+    pub async fn differs(&self, area: &str, operation: &str, note: &str, check: impl Future<Output = Check>) {
+        self.record(area, operation, "differs", note, check).await;
+    }
+
     /// An operation that fails; `check` compares how.
     pub async fn not_offered(&self, area: &str, operation: &str, note: &str, check: impl Future<Output = Check>) {
         self.record(area, operation, "not_offered", note, check).await;
