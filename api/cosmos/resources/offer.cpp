@@ -37,6 +37,7 @@ std::string Offer::to_json() const {
       {"offerIsRUPerMinuteThroughputEnabled", false},
       {"offerMinimumThroughputParameters", json::object{{"maxThroughputEverProvisioned", throughput.highest()},
                                                         {"maxConsumedStorageEverInKB", stored_bytes / 1024}}}};
+  if (replace_pending) content["isOfferReplacePending"] = true;
   if (throughput.autoscale_max != 0) {
     content["offerThroughput"] = throughput.autoscale_max / 10;
     json::object settings{{"maxThroughput", throughput.autoscale_max}};

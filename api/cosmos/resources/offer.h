@@ -20,7 +20,8 @@ struct Offer {
   std::string container;      ///< empty: the database's
   Throughput throughput;
   std::int64_t modified_s = 0;
-  std::uint64_t stored_bytes = 0;  ///< see Registry::measure
+  std::uint64_t stored_bytes = 0;  ///< see Registry::measure, like the next one
+  bool replace_pending = false;    ///< physical partitions are being split for the throughput
 
   /// See lowest_throughput().
   std::uint32_t lowest() const { return lowest_throughput(stored_bytes, throughput.autoscale_max != 0).highest(); }

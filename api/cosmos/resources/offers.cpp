@@ -14,6 +14,7 @@ namespace {
 Reply offer_reply(const Offer& offer) {
   Reply reply = resource_reply(200, offer.to_json(), offer.etag);
   reply.headers.emplace_back("x-ms-cosmos-min-throughput", std::to_string(offer.lowest()));
+  reply.headers.emplace_back("x-ms-offer-replace-pending", offer.replace_pending ? "true" : "false");
   return reply;
 }
 

@@ -43,6 +43,21 @@ Expected<void> check_analytics(const partitioning::Engine& engine, const Contain
       "set analytics.enabled (OCTAVO_ANALYTICS_ENABLED=true) and start the server again.");
 }
 
+// Whether physical partitions are being split because the throughput needs more of them. Each split that ends begins
+// the next one.
+bool is_growing(partitioning::Database& database) {
+  partitioning::Engine& engine = database.engine();
+  if (!engine.settings().enforce_throughput || database.extension() == nullptr) return false;
+  const std::size_t needed =
+      std::min(database.extension()->partitions_needed(), partitioning::MoveQueue::partitions_max);
+  if (needed <= database.physical_partition_count()) return false;
+  const auto jobs = engine.moves().jobs();
+  const auto last = std::find_if(jobs.rbegin(), jobs.rend(),
+                                 [&](const auto& job) { return job.instance_tag == database.instance_tag(); });
+  using State = partitioning::MoveQueue::State;
+  return last != jobs.rend() && last->state != State::failed && last->state != State::stopped;
+}
+
 }  // namespace
 
 std::string new_etag() {
@@ -248,6 +263,7 @@ Expected<void> Registry::measure(Offer& offer) const {
     OCTAVO_TRY(const auto opened, engine_.open_database(offer.database + '/' + name));
     OCTAVO_TRY(const auto statistics, opened->statistics());
     offer.stored_bytes += statistics.external_bytes;
+    offer.replace_pending = offer.replace_pending || is_growing(*opened);
   }
   return {};
 }
@@ -280,6 +296,7 @@ Expected<Offer> Registry::replace_offer(std::string_view id, Throughput throughp
   OCTAVO_TRY_VOID(opened->set_definition(next.to_stored()));
   Offer replaced = Offer::of(found->database, next);
   replaced.stored_bytes = found->stored_bytes;
+  replaced.replace_pending = is_growing(*opened);
   return replaced;
 }
 

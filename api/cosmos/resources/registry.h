@@ -51,7 +51,7 @@ class Registry final : public CosmosDatabases {
 
   /// Without the bytes stored.
   Expected<std::vector<Offer>> offers() const;
-  /// Fills in the bytes stored in what shares the throughput. Opens those databases.
+  /// Fills in the bytes stored in what shares the throughput, and whether it is being split. Opens those databases.
   Expected<void> measure(Offer& offer) const;
   /// Error bad_request: the throughput is too low for the bytes stored.
   Expected<Offer> replace_offer(std::string_view id, Throughput throughput, const std::optional<std::string>& etag);

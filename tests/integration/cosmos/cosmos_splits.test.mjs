@@ -50,6 +50,24 @@ describe('splits at the Cosmos DB API', () => {
     assert.equal((await container.item('i7', 'k7').read()).resource.n, 7);
   });
 
+  test('an offer says that it is pending until the splits for it have ended', async () => {
+    const container = await newContainer(client, { throughput: 10_000 });
+    await fill(container, 100);
+    const { resource: offer } = await container.readOffer();
+    assert.equal(offer.content.isOfferReplacePending, undefined);
+    const path = `/offers/${offer.id}`;
+    const replaced = await cosmosRequest(server, 'PUT', path, { body: { ...offer, content: { ...offer.content, offerThroughput: 30_000 } } });
+    assert.equal(replaced.status, 200);
+    assert.equal(replaced.body.content.isOfferReplacePending, true);
+    assert.equal(replaced.headers['x-ms-offer-replace-pending'], 'true');
+    const read = await eventually(async () => {
+      const reply = await cosmosRequest(server, 'GET', path);
+      return reply.body.content.isOfferReplacePending ? null : reply;
+    }, 30_000);
+    assert.equal(read.headers['x-ms-offer-replace-pending'], 'false');
+    assert.equal((await rangesOf(container)).length, 3);
+  });
+
   test('a range that was split is gone: 410 with sub-status 1002', async () => {
     const container = await newContainer(client, { throughput: 10_000 });
     await fill(container, 20);
