@@ -20,7 +20,7 @@ using partitioning::MissingValue;
 using partitioning::NullValue;
 using partitioning::TypedKey;
 
-constexpr std::size_t item_id_characters_max = 255;  // Azure Cosmos DB service limits
+constexpr std::size_t item_id_bytes_max = 1023;  // Azure Cosmos DB service limits
 constexpr std::size_t partition_key_bytes_max = 2048;
 
 std::unexpected<Error> invalid_key() {
@@ -160,15 +160,12 @@ Expected<void> check_item_id(std::string_view id) {
     return fail(ErrorCode::bad_request,
                 "The input content is invalid because the required properties - 'id; ' - are missing");
   }
-  std::size_t characters = 0;
-  for (const char c : id) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte & 0xC0) != 0x80) characters += byte >= 0xF0 ? 2 : 1;
-    if (byte == 0)
-      return fail(ErrorCode::bad_request, "The property 'id' of an item cannot hold the character U+0000.");
+  if (id.find('\0') != std::string_view::npos) {
+    return fail(ErrorCode::bad_request, "The property 'id' of an item cannot hold the character U+0000.");
   }
-  if (characters > item_id_characters_max) {
-    return fail(ErrorCode::bad_request, "The property 'id' of an item may have at most 255 characters.");
+  if (id.size() > item_id_bytes_max) {
+    return fail(ErrorCode::bad_request,
+                "The input name is invalid. Ensure to provide a unique non-empty string less than '1024' characters.");
   }
   if (id.find_first_of("/\\#") != std::string_view::npos) {
     return fail(ErrorCode::bad_request, "Id contains illegal chars: '/', '\\' and '#' are not allowed.");

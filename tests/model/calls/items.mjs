@@ -9,7 +9,7 @@ import { query } from './sql.mjs';
 /// Partition keys of every type; those of the other API's ids most of all. Then what stands below in a hierarchy.
 const KEYS = ['p', 'q', 'P', 'p', 'q', 'a:b', 'a,b', '_x', '', 42, 2.5, true, null, undefined];
 const INNER_KEYS = ['p', 'p', 'q', 'x,y', '!z', '', 7, false, null, undefined];
-const ADDRESSABLE = /^[^/\\#]{1,255}$/;
+const ADDRESSABLE = /^[^/\\#]{1,1023}$/;
 
 const QUERY = {
   'Content-Type': 'application/query+json',
@@ -91,7 +91,7 @@ export function itemBody(pools, { container }, { key, id }) {
   if (random.chance(0.05)) body._own = pools.value(1);
   if (random.chance(0.03)) body[random.pick(['_rev', '_id', '_deleted'])] = 'x';
   if (random.chance(0.03)) putAt(body, random.pick(container.paths), random.pick(['p', 'q', 1, {}, []]));
-  if (random.chance(0.03)) body.id = random.pick(['', 'a/b', 1, 'a?', 'b', 'k'.repeat(256), 'k'.repeat(255)]);
+  if (random.chance(0.03)) body.id = random.pick(['', 'a/b', 1, 'a?', 'b', 'k'.repeat(1024), 'k'.repeat(1023)]);
   return body;
 }
 
@@ -334,7 +334,7 @@ export function malformed(pools) {
       () =>
         cosmos(
           random.pick(['GET', 'DELETE']),
-          `${docs}/${random.pick(['a%2Fb', 'a%3Fb', 'k'.repeat(256)])}`,
+          `${docs}/${random.pick(['a%2Fb', 'a%3Fb', 'k'.repeat(1024)])}`,
           undefined,
           keyHeader(at.key),
         ),

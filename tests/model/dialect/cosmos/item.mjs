@@ -34,7 +34,7 @@ export const keyOfDocument = (documentId, container) =>
 export const itemIdOf = (documentId) => documentId.slice(documentId.indexOf(':') + 1);
 
 export function checkItemId(id) {
-  if (id === '' || id.length > 255 || /[/\\#\0]/.test(id)) throw badRequest();
+  if (id === '' || Buffer.byteLength(id) > 1023 || /[/\\#\0]/.test(id)) throw badRequest();
 }
 
 /// {id, key, body} of an item as it was sent. `named`: the values of the key in the header, if there was one.
