@@ -346,7 +346,10 @@ Expected<void> check_key_paths(const ContainerDefinition& definition) {
 Expected<void> read_computed_properties(ContainerDefinition& definition) {
   const auto* list = find(definition.resource, "computedProperties");
   if (list == nullptr) return {};
-  if (!list->is_array()) return invalid("computedProperties must be an array of objects with name and query.");
+  if (!list->is_array()) {
+    return invalid(
+        "One of the specified inputs is invalid: computedProperties must be an array of objects with name and query.");
+  }
   std::vector<query::sql::ComputedProperty> properties;
   for (const auto& entry : list->get_array()) {
     const auto* name = entry.is_object() ? entry.get_object().if_contains("name") : nullptr;

@@ -37,8 +37,9 @@ std::size_t character_count(std::string_view text) {
 Expected<void> check_resource_id(std::string_view id) {
   if (id.empty()) return fail(ErrorCode::bad_request, "The input name is invalid: it is empty.");
   if (character_count(id) > id_characters_max) {
+    // The words of Azure Cosmos DB, which has 255 as the limit, too.
     return fail(ErrorCode::bad_request,
-                "The input name '" + std::string(id.substr(0, 32)) + "…' is invalid: it has more than 255 characters.");
+                "The input name is invalid. Ensure to provide a unique non-empty string less than '255' characters.");
   }
   if (id.find_first_of("/\\?#") != std::string_view::npos) {
     return fail(ErrorCode::bad_request, "The input name '" + std::string(id) +

@@ -141,9 +141,10 @@ Expected<std::vector<std::string_view>> split_body(const Batch& batch, std::stri
   auto operations =
       batch.in_hybrid_row ? hybrid_row::read_records(body, batch_operations_max) : query::split_array(body);
   if (!operations) return std::unexpected(std::move(operations).error());
-  if (operations->empty()) return fail(ErrorCode::bad_request, "A batch needs at least one operation.");
+  if (operations->empty()) return fail(ErrorCode::bad_request, "Batch request has no operations.");
   if (operations->size() > batch_operations_max) {
-    return fail(ErrorCode::bad_request, "Batch request has more operations than what is supported: at most 100.");
+    return fail(ErrorCode::bad_request,
+                "Batch request has more operations than what is supported. A batch has at most 100.");
   }
   return *std::move(operations);
 }

@@ -196,7 +196,7 @@ describe('batches of the .NET client', () => {
     assert.match(tooMany.body.message, /at most 100/);
     const none = await transaction([], 'x');
     assert.equal(none.status, 400);
-    assert.match(none.body.message, /at least one operation/);
+    assert.match(none.body.message, /has no operations/);
   });
 
   test('a damaged body is 400 with an error in JSON, and changes nothing', async () => {

@@ -173,6 +173,8 @@ describe('resources of the Cosmos DB API', () => {
     assert.match(await mistake({ indexingPolicy: { includedPaths: [{ path: '/*' }, { path: '/a' }] } }), /'\/a'/);
     assert.match(await mistake({ indexingPolicy: { includedPaths: [{ path: '/*' }], compositeIndexes: [[{ path: '/a' }]] } }), /composite/);
     assert.match(await mistake({ uniqueKeyPolicy: { uniqueKeys: [{ paths: [] }] } }), /unique key/);
+    assert.match(await mistake({ id: 'x'.repeat(256) }), /a unique non-empty string less than '255' characters/);
+    assert.match(await mistake({ computedProperties: {} }), /One of the specified inputs is invalid/);
     await database.delete();
   });
 
