@@ -2,7 +2,7 @@
 import asyncio
 from datetime import datetime, timedelta, timezone
 
-from cosmos.client import every, pages, settle
+from cosmos.client import at_once, every, pages, settle
 
 
 def position(container):
@@ -19,8 +19,7 @@ async def run(context):
     container = await context.container(offer_throughput=20_000)
     now = await every(container.query_items_change_feed(start_time="Now"))
     from_now = position(container)
-    for n in range(40):
-        await settle(container.create_item({"id": f"{n:02}", "pk": f"key {n % 10}", "n": n}))
+    await at_once(container.create_item, [{"id": f"{n:02}", "pk": f"key {n % 10}", "n": n} for n in range(40)])
     everything = [f"{n:02}" for n in range(40)]
     with works("change feed", "from the beginning"):
         assert sorted(ids(await every(container.query_items_change_feed(start_time="Beginning")))) == everything

@@ -1,4 +1,6 @@
 """One way to call azure-cosmos, for its synchronous and its asynchronous clients."""
+import asyncio
+import concurrent.futures
 import contextlib
 import inspect
 import itertools
@@ -16,6 +18,14 @@ numbers = itertools.count()
 async def settle(value):
     """The result of a call, whether the client is asynchronous or not."""
     return await value if inspect.isawaitable(value) else value
+
+
+async def at_once(call, values):
+    """Calls `call` with each value; the requests are under way together, whether the client is asynchronous or not."""
+    if inspect.iscoroutinefunction(call):
+        return await asyncio.gather(*[call(value) for value in values])
+    with concurrent.futures.ThreadPoolExecutor(max_workers=16) as workers:
+        return list(workers.map(call, values))
 
 
 async def every(items):

@@ -5,7 +5,7 @@ from azure.core import MatchConditions
 from azure.cosmos import exceptions
 from azure.cosmos.partition_key import NonePartitionKeyValue, NullPartitionKeyValue
 
-from cosmos.client import every, pages, settle
+from cosmos.client import at_once, every, pages, settle
 from record import raises
 
 HttpError = exceptions.CosmosHttpResponseError
@@ -214,15 +214,8 @@ async def batches(context):
 async def many(context):
     works, container = context.record.works, await context.container(offer_throughput=30_000)
     wanted = [(f"{n}", f"key {n % 40}") for n in range(300)]
-
-    async def write(name, key):
-        await settle(container.create_item({"id": name, "pk": key, "n": int(name)}))
     with works("items", "many writes at once"):
-        if context.is_async:
-            await asyncio.gather(*[write(*one) for one in wanted])
-        else:
-            for one in wanted:
-                await write(*one)
+        await at_once(container.create_item, [{"id": name, "pk": key, "n": int(name)} for name, key in wanted])
         assert await context.query(container, "SELECT VALUE COUNT(1) FROM c") == [300]
     with works("items", "read_items"):
         found = await settle(container.read_items([*wanted, ("missing", "key 1"), ("1", "other key")]))

@@ -4,7 +4,7 @@ import sys
 
 from azure.cosmos import exceptions
 
-from cosmos.client import KEY, URLS, every, pages, settle
+from cosmos.client import KEY, URLS, at_once, every, pages, settle
 from record import raises
 
 HttpError = exceptions.CosmosHttpResponseError
@@ -24,8 +24,7 @@ print(" ".join(item["id"] for page in items.by_page(continuation) for item in pa
 
 async def run(context):
     container = await context.container(offer_throughput=30_000)
-    for item in ITEMS:
-        await settle(container.upsert_item(item))
+    await at_once(container.upsert_item, ITEMS)
     await merged(context, container)
     await scopes(context, container)
     await paged(context, container)
@@ -153,9 +152,8 @@ async def options(context, container):
 
 
 async def split(context):
-    container = await context.container(offer_throughput=400)
-    for item in ITEMS:
-        await settle(container.upsert_item(item))
+    container = await context.container(offer_throughput=10_000)
+    await at_once(container.upsert_item, ITEMS)
     options = {} if context.is_async else {"enable_cross_partition_query": True}
     with context.record.works("queries", "in pages, while the container is split"):
         for query in ("SELECT * FROM c", "SELECT * FROM c ORDER BY c.n"):

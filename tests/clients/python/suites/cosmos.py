@@ -2,7 +2,7 @@
 import asyncio
 import logging
 
-from cosmos import changes, items, queries, resources, scripts, users
+from cosmos import changes, items, queries, resources, scripts, throttling, users
 from cosmos.client import Context
 from record import Record, finish
 
@@ -13,6 +13,8 @@ async def run(record, kind, scheme):
     async with Context(record, kind, scheme) as context:
         for area in (resources, items, queries, changes, scripts, users):
             await area.run(context)
+        if scheme == "HTTP":  # it waits for throughput
+            await throttling.run(context)
 
 
 records = []
