@@ -54,6 +54,13 @@ test('the page names the modes of an operation that not all modes have, and the 
   assert.match(page, /\| items: `search` \| sync \| refused \(400\) \|/);
 });
 
+test('the page names the modes of an area that not all modes have', () => {
+  const page = pageOf([{ language: 'python', suite: 'cosmos', results: [result(), result({ mode: 'aio' }),
+    result({ mode: 'own tests', area: 'test_crud' })] }]);
+  assert.match(page, /\| items \(aio, sync\) \| `create_item` \|/);
+  assert.match(page, /\| test_crud \(own tests\) \| `create_item` \|/);
+});
+
 test('warnings and errors of the server are told, unless a suite provokes them', () => {
   const line = (rest) => `2026-11-28T11:50:29.918Z ${rest}`;
   const bad = [line('error commit failed'), line('warning a view cannot be opened'), 'octavo: an assertion failed'];

@@ -28,21 +28,25 @@ const count = (results, verdict) => String(results.filter(({ result }) => result
 const distinct = (values) => [...new Set(values)].sort();
 const code = (text) => `\`${text}\``;
 
-/// `create_item (sync, aio)` for each operation: the modes are named where not all modes have it.
-function operationsOf(results, modes) {
-  return [...grouped(results, ({ operation }) => operation)].map(([operation, found]) => {
-    const has = distinct(found.map(({ mode }) => mode));
-    return has.length === modes.length ? code(operation) : `${code(operation)} (${has.join(', ')})`;
-  });
+const modesOf = (results) => distinct(results.map(({ mode }) => mode));
+const inModes = (text, has, all) => (has.length === all.length ? text : `${text} (${has.join(', ')})`);
+
+/// `items (sync, aio)` and its operations, such as `read_item (aio)`: modes are named where not all modes of the client
+/// have the area, or not all modes of the area have the operation.
+function rowOf([area, results], modes) {
+  const inArea = modesOf(results);
+  const operations = [...grouped(results, ({ operation }) => operation)]
+    .map(([operation, found]) => inModes(code(operation), modesOf(found), inArea));
+  return [inModes(area, inArea, modes), operations.join(', ')];
 }
 
 function clientSection(client, results) {
-  const modes = distinct(results.map(({ mode }) => mode));
+  const modes = modesOf(results);
   const working = grouped(results.filter(({ result }) => result === 'works'), ({ area }) => area);
   const parts = [`## ${client} (${results[0].language})`];
   if (working.size > 0) {
     parts.push(`What works${modes.length > 1 ? `, in the modes ${modes.join(', ')}` : ''}:`,
-      table(['area', 'operations'], [...working].map(([area, found]) => [area, operationsOf(found, modes).join(', ')])));
+      table(['area', 'operations'], [...working].map((row) => rowOf(row, modes))));
   }
   for (const [verdict, title] of [['differs', 'What differs'], ['not_offered', 'What is not offered']]) {
     const rows = [...grouped(results.filter(({ result }) => result === verdict), ({ area, operation, note }) => `${area}\n${operation}\n${note}`)];
