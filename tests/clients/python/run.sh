@@ -7,4 +7,4 @@ case $2 in *_old) environment=old ;; esac
 # Clients do not verify the certificate of localhost, and say so with each request.
 export PYTHONWARNINGS="ignore:Unverified HTTPS request"
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$source_dir"
-exec "$1/$environment/bin/python" -m "suites.$2"
+exec "$1/$environment/bin/python" -m "suites.$2" "$1"
