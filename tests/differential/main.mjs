@@ -15,6 +15,7 @@ import { createItems, randomContainer, randomScope, writeMeanwhile } from './con
 import { evaluate, findFault, findFaultInListing } from './evaluate.mjs';
 import { randomListing, randomQuery, textOfQuery, traitsOf } from './queries.mjs';
 import { clientFault, read, ways } from './readers.mjs';
+import { withoutSystemProperties } from './rows.mjs';
 
 const queries_per_round = 40;
 const ways_per_query = 3;
@@ -26,13 +27,6 @@ const { values: args } = parseArgs({
   options: { queries: { type: 'string', default: '1000' }, seed: { type: 'string' }, round: { type: 'string' }, verbose: { type: 'boolean', default: false } },
 });
 const seed = seedFrom(args.seed);
-const system_properties = ['_rid', '_self', '_etag', '_attachments', '_ts'];
-
-function withoutSystemProperties(value) {
-  if (Array.isArray(value)) return value.map(withoutSystemProperties);
-  if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).filter(([name]) => !system_properties.includes(name)).map(([name, member]) => [name, withoutSystemProperties(member)]));
-}
 
 /// The server with its containers, and a client that knows their ranges.
 class Place {
@@ -118,7 +112,7 @@ async function readDisturbed(place, random, { container, scope, query, question,
   };
   try {
     const asked = { pageSize, partitionKey: scope.partitionKey };
-    const rows = (await read(() => place.open(container), way, question, asked, between)).map(withoutSystemProperties);
+    const rows = (await read(() => place.open(container), way, question, asked, between)).map((row) => withoutSystemProperties(row));
     if (disturbance === 'write') return findFaultInListing(query, all, changed, rows);
     return findFault(evaluate(query, scope.items), rows);
   } catch (error) {
