@@ -74,7 +74,6 @@ struct ContainerDefinition {
 
   /// The resource with its system properties, as replies show it.
   boost::json::object shown() const;
-  std::string to_json() const { return boost::json::serialize(shown()); }
 };
 
 /// The container of an open database; parsed once per change. Errors: not_found if the database is not a container.

@@ -14,14 +14,29 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-// Clients that know no partition keys create containers without one, and name none in requests for items.
-void add_system_key(const Request& request, boost::json::object& body) {
+// Clients of these versions create containers without a partition key, and name none in requests for items.
+bool may_leave_out_keys(const Request& request) {
   constexpr std::string_view first_version_with_keys = "2018-12-31";
   const auto version = request.header("x-ms-version");
+  return version && *version < first_version_with_keys;
+}
+
+void add_system_key(const Request& request, boost::json::object& body) {
   const auto* key = body.if_contains("partitionKey");
-  if (!version || *version >= first_version_with_keys || (key != nullptr && !key->is_null())) return;
+  if (!may_leave_out_keys(request) || (key != nullptr && !key->is_null())) return;
   body["partitionKey"] =
       boost::json::object{{"paths", boost::json::array{system_key_path}}, {"kind", "Hash"}, {"systemKey", true}};
+}
+
+// An old client that saw a system key would ask the program for its value, or take it from the items, where it is not.
+boost::json::object shown_to(const Request& request, const ContainerDefinition& container) {
+  auto shown = container.shown();
+  if (container.has_system_key && may_leave_out_keys(request)) shown.erase("partitionKey");
+  return shown;
+}
+
+std::string json_for(const Request& request, const ContainerDefinition& container) {
+  return boost::json::serialize(shown_to(request, container));
 }
 
 Handled create_container(Call& call) {
@@ -34,7 +49,7 @@ Handled create_container(Call& call) {
   OCTAVO_CO_TRY(const auto created, co_await call.services.engine.workers().run_blocking([&] {
     return call.services.registry.create_container(call.path.database, definition, {});
   }));
-  co_return resource_reply(201, created.to_json(), created.etag);
+  co_return resource_reply(201, json_for(call.request, created), created.etag);
 }
 
 struct FoundContainers {
@@ -62,7 +77,7 @@ Handled list_containers(Call& call) {
                                       [&] { return find_containers(call, after.value_or(""), size + 1); }));
   const auto& containers = found.containers;
   std::vector<std::string> items;
-  for (std::size_t i = 0; i < std::min(containers.size(), size); ++i) items.push_back(containers[i].to_json());
+  for (std::size_t i = 0; i < std::min(containers.size(), size); ++i) items.push_back(json_for(call.request, containers[i]));
   std::optional<std::string> continuation;
   if (containers.size() > size) continuation = to_continuation(containers[size - 1].id);
   co_return feed_reply(found.owner_rid, "DocumentCollections", items, continuation);
@@ -72,7 +87,9 @@ Handled query_containers(Call& call) {
   OCTAVO_CO_TRY(const auto found, co_await call.services.engine.workers().run_blocking(
                                       [&] { return find_containers(call, "", SIZE_MAX); }));
   ResourceList resources;
-  for (const auto& container : found.containers) resources.emplace_back(container.id, container.to_json());
+  for (const auto& container : found.containers) {
+    resources.emplace_back(container.id, json_for(call.request, container));
+  }
   co_return co_await query_resources(call, found.owner_rid, "DocumentCollections", std::move(resources));
 }
 
@@ -103,7 +120,7 @@ Handled read_container(Call& call) {
                                              "' in database '" + call.path.database + "'.");
   }
   const auto& definition = *opened->definition;
-  auto shown = definition.shown();
+  auto shown = shown_to(call.request, definition);
   if (call.flag("x-ms-documentdb-populatepartitionstatistics")) {
     OCTAVO_CO_TRY_VOID(add_statistics(*opened->database, definition, shown));
   }
@@ -123,7 +140,7 @@ Handled replace_container(Call& call) {
   OCTAVO_CO_TRY(const auto replaced, co_await call.services.engine.workers().run_blocking([&] {
     return call.services.registry.replace_container(call.path.database, call.path.id, body, etag);
   }));
-  co_return resource_reply(200, replaced.to_json(), replaced.etag);
+  co_return resource_reply(200, json_for(call.request, replaced), replaced.etag);
 }
 
 Handled delete_container(Call& call) {

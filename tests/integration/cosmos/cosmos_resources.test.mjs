@@ -225,12 +225,20 @@ describe('resources of the Cosmos DB API', () => {
     assert.equal((await ask('POST', '', { id: 'new' }, {})).status, 400);
     const made = await ask('POST', '', { id: 'old' });
     assert.equal(made.status, 201, made.text);
-    assert.deepEqual([made.body.partitionKey.paths, made.body.partitionKey.systemKey], [['/_partitionKey'], true]);
+    const newer = await ask('GET', '/old', undefined, {});
+    assert.deepEqual([newer.body.partitionKey.paths, newer.body.partitionKey.systemKey], [['/_partitionKey'], true]);
     assert.equal((await ask('POST', '/old/docs', { id: 'a', n: 1 })).status, 201);
     assert.equal((await ask('GET', '/old/docs/a')).body.n, 1);
     assert.equal((await ask('PUT', '/old/docs/a', { id: 'a', n: 2 })).status, 200);
     const replaced = await ask('PUT', '/old', { id: 'old', partitionKey: { paths: ['/_partitionKey'], kind: 'Hash' }, defaultTtl: 1000 });
-    assert.deepEqual([replaced.status, replaced.body.partitionKey.systemKey], [200, true]);
+    assert.deepEqual([replaced.status, replaced.body.defaultTtl], [200, 1000]);
+    // Old clients would ask programs for the value of a key that they see.
+    const { body: listed } = await ask('GET', '');
+    for (const shown of [made.body, replaced.body, (await ask('GET', '/old')).body, listed.DocumentCollections[0]]) {
+      assert.equal(shown.id, 'old');
+      assert.ok(!('partitionKey' in shown), JSON.stringify(shown));
+    }
+    assert.equal((await ask('GET', '/old', undefined, {})).body.partitionKey.systemKey, true);
     // Newer clients name these items as those without a key.
     assert.equal((await database.container('old').item('a', undefined).read()).resource.n, 2);
     assert.equal((await ask('DELETE', '/old/docs/a')).status, 204);
