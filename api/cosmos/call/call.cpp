@@ -78,7 +78,7 @@ Reply resource_reply(int status, std::string json, std::string_view etag) {
   Reply reply;
   reply.status = status;
   reply.body = std::move(json);
-  if (!etag.empty()) reply.headers.emplace_back("ETag", fmt::format("\"{}\"", etag));
+  if (!etag.empty()) reply.headers.emplace_back("etag", fmt::format("\"{}\"", etag));
   return reply;
 }
 

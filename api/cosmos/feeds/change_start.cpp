@@ -48,7 +48,7 @@ Task<void> settle_acknowledged(partitioning::Database& database) {
 
 Reply changes_reply(std::string_view container_rid, std::string_view body, std::size_t count, Sequence position) {
   Reply reply;
-  reply.headers.emplace_back("ETag", fmt::format("\"{}\"", position));
+  reply.headers.emplace_back("etag", fmt::format("\"{}\"", position));
   if (count == 0) {
     reply.status = 304;
     reply.content_type = {};

@@ -284,7 +284,7 @@ Handled write_with_functions(Call& call, const OpenContainer& opened, ItemReques
   } else {
     reply.body = write.response();
   }
-  if (reply.status != 204) reply.headers.emplace_back("ETag", quoted_etag(write.result().revision));
+  if (reply.status != 204) reply.headers.emplace_back("etag", quoted_etag(write.result().revision));
   co_return reply;
 }
 

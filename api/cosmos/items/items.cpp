@@ -96,7 +96,7 @@ Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened
     opened.definition->shape->append_item(reply.body, target.id(), document.revision, document.modified_s,
                                           document.body);
   }
-  reply.headers.emplace_back("ETag", std::move(etag));
+  reply.headers.emplace_back("etag", std::move(etag));
   return reply;
 }
 
@@ -147,7 +147,7 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
   } else {
     reply.content_type = {};
   }
-  reply.headers.emplace_back("ETag", quoted_etag(result->revision));
+  reply.headers.emplace_back("etag", quoted_etag(result->revision));
   co_return reply;
 }
 
@@ -261,7 +261,7 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
   } else {
     container.shape->append_item(reply.body, operation.document_id, result.revision, result.modified_s, result.body);
   }
-  reply.headers.emplace_back("ETag", quoted_etag(result.revision));
+  reply.headers.emplace_back("etag", quoted_etag(result.revision));
   co_return reply;
 }
 

@@ -38,7 +38,7 @@ Handled serve_ranges(Call& call) {
     Reply reply;
     reply.status = 304;
     reply.content_type = {};
-    reply.headers.emplace_back("ETag", etag);
+    reply.headers.emplace_back("etag", etag);
     co_return reply;
   }
   std::vector<std::string> items;
@@ -61,7 +61,7 @@ Handled serve_ranges(Call& call) {
         opened.database->created_s()));
   }
   auto reply = feed_reply(show_rid(container.rid), "PartitionKeyRanges", items, std::nullopt);
-  reply.headers.emplace_back("ETag", etag);
+  reply.headers.emplace_back("etag", etag);
   co_return reply;
 }
 

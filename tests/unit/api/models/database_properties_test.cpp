@@ -119,7 +119,7 @@ TEST_CASE("a container drops tombstones after an hour, and refuses a feed that c
   const auto feed = [&apis](const std::string& etag) {
     return apis.cosmos().get("/dbs/mall/colls/items/docs", {{"A-IM", "Incremental Feed"}, {"If-None-Match", etag}});
   };
-  const std::string etag = feed("").header("ETag").value();
+  const std::string etag = feed("").header("etag").value();
   const std::string changes = "/mall%2Fitems/_changes";
   const std::string since(apis.couch.get(changes).json().at("last_seq").as_string());
   REQUIRE(apis.cosmos().send("DELETE", "/dbs/mall/colls/items/docs/a", "", key).status == 204);
