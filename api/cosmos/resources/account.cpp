@@ -38,7 +38,12 @@ Handled serve_account(Call& call) {
       {"readPolicy", json::object{{"primaryReadCoefficient", 1}, {"secondaryReadCoefficient", 1}}},
       {"queryEngineConfiguration", query_engine},
   };
-  co_return resource_reply(200, json::serialize(account), "");
+  auto reply = resource_reply(200, json::serialize(account), "");
+  // Java's client 2 reads them as numbers: of the media of attachments, which are not offered.
+  for (const std::string_view name : {"x-ms-max-media-storage-usage-mb", "x-ms-media-storage-usage-mb"}) {
+    reply.headers.emplace_back(name, "0");
+  }
+  co_return reply;
 }
 
 }  // namespace octavo::api::cosmos
