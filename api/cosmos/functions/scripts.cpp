@@ -116,18 +116,33 @@ Expected<void> check_source(const Script& script) {
               "Encountered exception while compiling Javascript. Exception = " + std::string(reason.substr(0, source)));
 }
 
-Expected<Script> store(const OpenContainer& opened, const KindWords& words, Script script,
-                       const std::optional<std::string>& replaces, const std::optional<std::string>& etag) {
+struct Written {
+  Script script;
+  bool created = true;
+};
+
+/// What a write may find: `replaces` is the id in the path, which must exist; an upsert replaces what is there.
+struct Condition {
+  std::optional<std::string> replaces;
+  bool upserts = false;
+  std::optional<std::string> etag;
+};
+
+Expected<Written> store(const OpenContainer& opened, const KindWords& words, Script script,
+                        const Condition& condition) {
+  const auto& [replaces, upserts, etag] = condition;
+  bool created = true;
   OCTAVO_TRY_VOID(check_source(script));
   const auto change = [&](const std::optional<Script>& before) -> Expected<Script> {
     if (replaces && !before) return fail(ErrorCode::not_found, "");
-    if (!replaces && before) return fail(ErrorCode::conflict, "", word::exists);
+    if (!replaces && before && !upserts) return fail(ErrorCode::conflict, "", word::exists);
     if (before && etag && *etag != before->etag) return fail(ErrorCode::precondition_failed, "", word::etag);
     Script after = script;
     after.rid = before ? before->rid : show_rid(new_script_rid(opened.definition->rid, words.rid_kind));
     after.etag = new_etag();
     after.modified_s = unix_now_s();
     script = after;
+    created = !before;
     return after;
   };
   if (replaces && *replaces != script.id) {
@@ -135,7 +150,7 @@ Expected<Script> store(const OpenContainer& opened, const KindWords& words, Scri
   }
   ScriptStore functions(*opened.database);
   OCTAVO_TRY_VOID(functions.change(words.kind, std::string(script.id), change));
-  return script;
+  return Written{std::move(script), created};
 }
 
 Handled list_scripts(const Call& call, const OpenContainer& opened, const KindWords& words) {
@@ -169,12 +184,12 @@ Handled query_scripts(Call& call, const OpenContainer& opened, const KindWords& 
 Handled write_script(const Call& call, const OpenContainer& opened, const KindWords& words) {
   OCTAVO_CO_TRY(const auto body, json_body(call.request));
   OCTAVO_CO_TRY(auto script, parse_script(body, words.kind));
-  std::optional<std::string> replaces;
-  if (!call.path.feed) replaces = call.path.id;
-  const auto etag = etag_of(call.request);
-  const auto run = [&] { return store(opened, words, std::move(script), replaces, etag); };
+  Condition condition{std::nullopt, call.flag("x-ms-documentdb-is-upsert"), etag_of(call.request)};
+  if (!call.path.feed) condition.replaces = call.path.id;
+  const auto run = [&] { return store(opened, words, std::move(script), condition); };
   OCTAVO_CO_TRY(const auto stored, co_await call.services.engine.workers().run_function(run));
-  co_return resource_reply(replaces ? 200 : 201, shown(stored, words, *opened.definition), stored.etag);
+  const std::string text = shown(stored.script, words, *opened.definition);
+  co_return resource_reply(stored.created ? 201 : 200, text, stored.script.etag);
 }
 
 // Finds the function whose resource id the path has, and writes its name into the path.
