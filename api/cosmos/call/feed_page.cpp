@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "api/models/errors.h"
 #include "base/encoding.h"
@@ -12,11 +13,12 @@ namespace octavo::api::cosmos {
 Expected<std::size_t> page_size_of(const Request& request) {
   const auto header = request.header("x-ms-max-item-count");
   if (!header || header->empty()) return page_items_default;
-  if (*header == "-1") return page_items_max;
+  // Java's client 2 asks for no items where TOP wants none.
+  if (*header == "-1" || *header == "0") return page_items_max;
   long long count = 0;
   const auto [end, error] = std::from_chars(header->data(), header->data() + header->size(), count);
   if (error != std::errc{} || end != header->data() + header->size() || count < 1) {
-    return fail(ErrorCode::bad_request, "x-ms-max-item-count must be -1 or a whole number from 1 on.");
+    return fail(ErrorCode::bad_request, "x-ms-max-item-count must be -1 or a whole number from 0 on.");
   }
   return std::min<std::size_t>(static_cast<std::size_t>(count), page_items_max);
 }
@@ -59,6 +61,18 @@ Reply feed_reply(std::string_view rid, std::string_view name, const std::vector<
   }
   end_feed(reply, items.size(), continuation);
   return reply;
+}
+
+Expected<Reply> feed_page(const Request& request, std::string_view rid, std::string_view name, ResourceList resources) {
+  OCTAVO_TRY(const auto size, page_size_of(request));
+  OCTAVO_TRY(const auto after, continuation_of(request));
+  auto next =
+      after ? std::ranges::upper_bound(resources, *after, {}, &ResourceList::value_type::first) : resources.begin();
+  std::vector<std::string> items;
+  for (; next != resources.end() && items.size() < size; ++next) items.push_back(std::move(next->second));
+  std::optional<std::string> continuation;
+  if (next != resources.end()) continuation = to_continuation(std::prev(next)->first);
+  return feed_reply(rid, name, items, continuation);
 }
 
 }  // namespace octavo::api::cosmos

@@ -30,11 +30,11 @@ Expected<std::vector<Offer>> find_offers(const Registry& registry, std::string_v
   return offers;
 }
 
-Handled query_offers(Call& call, const std::vector<Offer>& offers) {
+ResourceList listed(const std::vector<Offer>& offers) {
   ResourceList resources;
   for (const auto& offer : offers) resources.emplace_back(offer.id, offer.to_json());
   std::ranges::sort(resources);
-  co_return co_await query_resources(call, "", "Offers", std::move(resources));
+  return resources;
 }
 
 Handled replace_offer(Call& call) {
@@ -73,14 +73,12 @@ Handled serve_offers(Call& call) {
   const std::string_view text = queries ? call.request.body : std::string_view();
   OCTAVO_CO_TRY(const auto offers, co_await call.services.engine.workers().run_blocking(
                                        [&] { return find_offers(call.services.registry, id, text); }));
-  if (queries) co_return co_await query_offers(call, offers);
+  if (queries) co_return co_await query_resources(call, "", "Offers", listed(offers));
   if (!call.path.feed) {
     if (offers.empty()) co_return fail(ErrorCode::not_found, "");
     co_return offer_reply(offers.front());
   }
-  std::vector<std::string> items;
-  for (const auto& offer : offers) items.push_back(offer.to_json());
-  co_return feed_reply("", "Offers", items, std::nullopt);
+  co_return feed_page(call.request, "", "Offers", listed(offers));
 }
 
 }  // namespace octavo::api::cosmos

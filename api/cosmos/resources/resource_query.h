@@ -2,15 +2,11 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "api/cosmos/call/call.h"
+#include "api/cosmos/call/feed_page.h"
 
 namespace octavo::api::cosmos {
-
-/// Resources other than items, for a query: ids and JSON texts, in the order of the ids.
-using ResourceList = std::vector<std::pair<std::string, std::string>>;
 
 /// Runs the query in the request's body over `resources`. `rid` and `feed`: `_rid` and list name of the reply.
 /// Errors: those of a query.

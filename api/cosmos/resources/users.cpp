@@ -272,9 +272,7 @@ Handled list(Call& call, bool queries) {
   OCTAVO_CO_TRY(auto found, co_await call.services.engine.workers().run_blocking([&] { return find_all(call); }));
   const std::string_view feed = feed_name(call);
   if (queries) co_return co_await query_resources(call, found.owner_rid, feed, std::move(found.resources));
-  std::vector<std::string> items;
-  for (auto& [id, text] : found.resources) items.push_back(std::move(text));
-  co_return feed_reply(found.owner_rid, feed, items, std::nullopt);
+  co_return feed_page(call.request, found.owner_rid, feed, std::move(found.resources));
 }
 
 }  // namespace
