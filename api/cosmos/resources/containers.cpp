@@ -77,7 +77,9 @@ Handled list_containers(Call& call) {
                                       [&] { return find_containers(call, after.value_or(""), size + 1); }));
   const auto& containers = found.containers;
   std::vector<std::string> items;
-  for (std::size_t i = 0; i < std::min(containers.size(), size); ++i) items.push_back(json_for(call.request, containers[i]));
+  for (std::size_t i = 0; i < std::min(containers.size(), size); ++i) {
+    items.push_back(json_for(call.request, containers[i]));
+  }
   std::optional<std::string> continuation;
   if (containers.size() > size) continuation = to_continuation(containers[size - 1].id);
   co_return feed_reply(found.owner_rid, "DocumentCollections", items, continuation);

@@ -25,6 +25,7 @@ namespace json = boost::json;
 constexpr std::int64_t token_lifetime_default_s = 3600;  // Azure Cosmos DB service limits
 constexpr std::int64_t token_lifetime_max_s = 18'000;
 constexpr std::string_view databases_part = "dbs/";
+constexpr std::string_view given_link = "given";  // in a stored permission
 constexpr std::string_view containers_part = "/colls/";
 
 bool is_permission(const Call& call) {
@@ -73,6 +74,10 @@ Expected<std::string> shown(const Call& call, std::string_view text) {
     resource["_token"] = call.services.authorization.resource_token(
         query::text_member(resource, "_rid"), query::text_member(resource, "permissionMode"),
         query::text_member(resource, "resource"), key, until_s);
+    if (const auto* given = resource.if_contains(given_link)) {
+      resource["resource"] = *given;
+      resource.erase(given_link);
+    }
   }
   return json::serialize(resource);
 }
@@ -124,8 +129,10 @@ Expected<json::object> checked_permission(const Registry& registry, const json::
                 "dbs/{db}/colls/{container}");
   }
   permission["permissionMode"] = mode;  // as it was sent: clients compare it
-  OCTAVO_TRY(resource, named_link(registry, resource));
-  permission["resource"] = resource;
+  OCTAVO_TRY(const auto named, named_link(registry, resource));
+  permission["resource"] = named;
+  // Clients look for the token of a request by the link that they gave.
+  if (named != resource) permission[given_link] = query::text_member(body, "resource");
   if (const auto* key = body.if_contains("resourcePartitionKey"); key != nullptr && !key->is_null()) {
     if (!key->is_array()) return fail(ErrorCode::bad_request, "resourcePartitionKey must be an array of values.");
     permission["resourcePartitionKey"] = *key;

@@ -120,7 +120,7 @@ describe('queries over resources of the Cosmos DB API', () => {
     const { resource: definition } = await container.read();
     const { user } = await container.database.users.create({ id: 'ann' });
     const { resource: permission } = await user.permissions.create({ id: 'read', permissionMode: 'read', resource: definition._self });
-    assert.equal(permission.resource, container.url);
+    assert.equal(permission.resource, definition._self);  // Java's client 2 looks for tokens by it
     const reader = new CosmosClient({ endpoint: `http://127.0.0.1:${server.cosmosPort}`, resourceTokens: { [container.url]: permission._token } });
     assert.equal((await reader.database(container.database.id).container(container.id).item('a', 'x').read()).resource.id, 'a');
     const { resource: script } = await container.scripts.userDefinedFunctions.create({ id: 'f', body: 'function () {}' });
