@@ -30,4 +30,5 @@ set_of() {
 }
 
 set_of cosmos support cosmos spring
+set_of cosmos_encryption support encryption
 set_of couch support couch

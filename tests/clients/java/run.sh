@@ -9,6 +9,7 @@ case $suite in
   cosmos_queries) set=cosmos main=cosmos.QuerySuite ;;
   cosmos_feeds) set=cosmos main=cosmos.FeedSuite ;;
   cosmos_resources) set=cosmos main=cosmos.ResourceSuite ;;
+  cosmos_encryption) set=cosmos_encryption main=encryption.EncryptionSuite ;;
   cosmos_spring) set=cosmos main=spring.SpringSuite ;;
   couch_cloudant) set=couch main=couch.CloudantSuite ;;
   couch_ektorp) set=couch main=couch.EktorpSuite ;;

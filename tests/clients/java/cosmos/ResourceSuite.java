@@ -2,7 +2,7 @@ package cosmos;
 
 import support.Recorder;
 
-/** Databases, containers, throughput, server-side code, users and permissions. */
+/** Databases, containers, throughput, server-side code, users and permissions, groups that control throughput. */
 public final class ResourceSuite {
     private ResourceSuite() {}
 
@@ -11,6 +11,7 @@ public final class ResourceSuite {
             new Resources(Suite.SYNC, suite).run();
             new Scripts(Suite.SYNC, suite).run();
             new Users(Suite.SYNC, suite).run();
+            new ThroughputControl(Suite.ASYNC, suite).run();
         }
         Recorder.exit();
     }
