@@ -111,6 +111,8 @@ void add_common_headers(const Call& call, std::chrono::microseconds duration, Re
     const std::string& rid = account.container->shape->container_rid();
     add("\r\nx-ms-content-path: ", is_container_itself(call) ? database_rid_of(rid) : rid);
     add("\r\nx-ms-alt-content-path: ", owner_link(call));
+  } else if (is_container_itself(call) && !call.path.database.empty()) {
+    add("\r\nx-ms-alt-content-path: ", owner_link(call));  // of a container that is created
   }
   if (account.database && account.partition_ids.empty()) {
     add("\r\nx-ms-documentdb-partitionkeyrangeid: ", std::to_string(account.partition_id));

@@ -88,6 +88,11 @@ describe('requests of the Java client 2', () => {
     assert.ok((await names(`/${container.url}/docs`, { 'A-IM': 'Incremental feed', 'x-ms-documentdb-partitionkeyrangeid': '0' })).includes('etag'));
   });
 
+  test('a created container names its database, to which the client adds the container', async () => {
+    const { headers } = await send(201, 'POST', `${database}/colls`, { body: { id: 'named', partitionKey: { paths: ['/pk'] } } });
+    assert.equal(headers['x-ms-alt-content-path'], `dbs/${container.database.id}`);
+  });
+
   test('a permission shows the link that it was created with', async () => {
     const { resource: item } = await container.item('i1', 'x').read();
     const links = [container.url, (await container.read()).resource._self, item._self];
