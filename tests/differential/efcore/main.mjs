@@ -60,7 +60,7 @@ for (let round = first; round < end && faults < faults_max; ++round) {
   await Promise.all([...shop.customers, ...shop.depots].map((item) => container.items.create(item)));
   for (const query of queries) {
     const way = random.pick(ways.filter((each) => !each.plan));
-    const pageSize = random.pick([3, 20, 500]);
+    const pageSize = random.pick([7, 40, 500]);
     const fault = await faultOf(container, query, shop, way, pageSize);
     if (!fault) continue;
     ++faults;
