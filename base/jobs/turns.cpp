@@ -10,7 +10,8 @@ Task<Expected<Turns::Turn>> Turns::take(std::string key) {
     const auto line = lines_.try_emplace(key);
     if (line.second) co_return Turn(shared_from_this(), std::move(key));
     if (line.first->second.size() >= waiting_max) {
-      co_return fail(ErrorCode::overloaded, "Too many functions wait for this partition key; try again later.");
+      co_return fail(ErrorCode::overloaded,
+                     "Too many requests wait for their turn at this partition key; try again later.");
     }
   }
   const bool had_to_wait = co_await await_completion<bool>([&](const Waiting& waiting) {

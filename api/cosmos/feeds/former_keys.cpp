@@ -118,18 +118,7 @@ Task<Expected<std::vector<TypedKey>>> find_former(Call& call, const OpenContaine
   co_return co_await find_keys(call, opened, std::move(query), std::move(everything));
 }
 
-void count_request(const OpenContainer& opened) {
-  opened.former->requests.fetch_add(1, std::memory_order_relaxed);
-}
-
-std::unexpected<Error> refused(const OpenContainer& opened, std::string_view why) {
-  return fail(ErrorCode::bad_request,
-              fmt::format("{} The partition key of the container was {} until it was changed over, and is {} now: read "
-                          "the container again, or start the client again.",
-                          why, fmt::join(opened.former->container->key_path_texts, ", "),
-                          fmt::join(opened.definition->key_path_texts, ", ")),
-              word::key_mismatch);
-}
+}  // namespace
 
 bool is_there(const partitioning::Database& database, std::string_view id) {
   const auto target = database.target_of(std::string(id));
@@ -139,51 +128,80 @@ bool is_there(const partitioning::Database& database, std::string_view id) {
   return record && *record && !(*record)->deleted;
 }
 
-}  // namespace
+std::unexpected<Error> refused_former_key(const OpenContainer& opened, std::string_view why) {
+  return fail(ErrorCode::bad_request,
+              fmt::format("{} The partition key of the container was {} until it was changed over, and is {} now: read "
+                          "the container again, or start the client again.",
+                          why, fmt::join(opened.former->container->key_path_texts, ", "),
+                          fmt::join(opened.definition->key_path_texts, ", ")),
+              word::key_mismatch);
+}
+
+void count_former_request(const OpenContainer& opened) {
+  opened.former->requests.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool knows_former_key(const Call& call, const OpenContainer& opened) {
+  return opened.former && call.credential == Credential::account_key;
+}
 
 bool has_former_key(const Call& call, const OpenContainer& opened) {
-  return opened.former && call.credential == Credential::account_key && key_header(call);
+  return knows_former_key(call, opened) && key_header(call);
+}
+
+Task<Expected<NamedKey>> find_by_key(Call& call, const OpenContainer& opened, std::string_view key_json,
+                                     std::string_view id) {
+  using Leads = NamedKey::Leads;
+  auto present = parse_key(key_json, *opened.definition);
+  if (present && is_complete(*present, *opened.definition) && is_there(*opened.database, document_id(*present, id))) {
+    co_return NamedKey{Leads::to_present, *std::move(present)};
+  }
+  const auto& before = *opened.former->container;
+  const auto former = parse_key(key_json, before);
+  if (!former || !is_complete(*former, before)) co_return NamedKey{};
+  OCTAVO_CO_TRY(auto keys, co_await find_former(call, opened, *former, id));
+  if (keys.empty()) co_return NamedKey{};
+  if (keys.size() > 1) co_return refused_former_key(opened, "Several items have this id and the former partition key.");
+  co_return NamedKey{Leads::to_former, std::move(keys.front())};
 }
 
 Task<Expected<void>> find_by_former_key(Call& call, const OpenContainer& opened) {
   if (!has_former_key(call, opened)) co_return Expected<void>{};
-  const auto header = *key_header(call);
-  const auto present = parse_key(header, *opened.definition);
-  if (present && is_complete(*present, *opened.definition) &&
-      is_there(*opened.database, document_id(*present, call.path.id))) {
-    co_return Expected<void>{};
-  }
-  const auto& before = *opened.former->container;
-  const auto former = parse_key(header, before);
-  if (!former || !is_complete(*former, before)) co_return Expected<void>{};
-  OCTAVO_CO_TRY(auto keys, co_await find_former(call, opened, *former, call.path.id));
-  if (keys.empty()) co_return Expected<void>{};
-  if (keys.size() > 1) co_return refused(opened, "Several items have this id and the former partition key.");
-  count_request(opened);
-  call.present_key = std::move(keys.front());
+  OCTAVO_CO_TRY(auto named, co_await find_by_key(call, opened, *key_header(call), call.path.id));
+  if (named.leads != NamedKey::Leads::to_former) co_return Expected<void>{};
+  count_former_request(opened);
+  call.present_key = std::move(named.key);
   co_return Expected<void>{};
 }
 
-Task<Expected<void>> check_written_key(Call& call, const OpenContainer& opened, const Item& item, bool creates) {
-  const auto header = *key_header(call);
-  const auto present = parse_key(header, *opened.definition);
-  if (present && *present == item.key) co_return Expected<void>{};
+Expected<NamedKey::Leads> key_of_written(const OpenContainer& opened, std::string_view key_json, const Item& item) {
+  const auto present = parse_key(key_json, *opened.definition);
+  if (present && *present == item.key) return NamedKey::Leads::to_present;
   const auto& before = *opened.former->container;
-  const auto former = parse_key(header, before);
-  OCTAVO_CO_TRY(const auto former_of_item, key_of_item(item.body, before));
-  if (!former || *former != former_of_item) {
-    co_return refused(opened, "PartitionKey extracted from document doesn't match the one specified in the header.");
-  }
-  OCTAVO_CO_TRY(const auto keys, co_await find_former(call, opened, *former, item.id));
+  const auto former = parse_key(key_json, before);
+  OCTAVO_TRY(const auto former_of_item, key_of_item(item.body, before));
+  if (former && *former == former_of_item) return NamedKey::Leads::to_former;
+  return refused_former_key(opened,
+                            "PartitionKey extracted from document doesn't match the one specified in the header.");
+}
+
+Task<Expected<void>> check_written_key(Call& call, const OpenContainer& opened, const Item& item, bool creates) {
+  OCTAVO_CO_TRY(const auto former, key_of_item(item.body, *opened.former->container));
+  OCTAVO_CO_TRY(const auto keys, co_await find_former(call, opened, former, item.id));
   for (const auto& key : keys) {
     if (key == item.key) continue;
     if (creates) {
       co_return fail(ErrorCode::conflict, "Entity with the specified id already exists in the system.", word::exists);
     }
-    co_return refused(opened, "The partition key of an item cannot be changed.");
+    co_return refused_former_key(opened, "The partition key of an item cannot be changed.");
   }
-  count_request(opened);
   co_return Expected<void>{};
+}
+
+Expected<std::string> turn_of_written(const OpenContainer& opened, const Item& item) {
+  OCTAVO_TRY(const auto former, key_of_item(item.body, *opened.former->container));
+  // No turn of a partition key has a colon.
+  return "former:" + document_id(former, item.id);
 }
 
 Task<Expected<void>> refuse_former_key(Call& call, const OpenContainer& opened) {
@@ -203,8 +221,8 @@ Task<Expected<void>> refuse_former_key(Call& call, const OpenContainer& opened) 
     OCTAVO_CO_TRY(const auto others, co_await find_former(call, opened, *former, {}));
     if (others.empty()) co_return Expected<void>{};
   }
-  count_request(opened);
-  co_return refused(opened, "No item has this partition key, but some had it.");
+  count_former_request(opened);
+  co_return refused_former_key(opened, "No item has this partition key, but some had it.");
 }
 
 }  // namespace octavo::api::cosmos

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <optional>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "api/cosmos/call/call.h"
@@ -13,20 +14,47 @@
 /// Items are found by a query for `id` and the former key, whose charge is added to that of the request.
 namespace octavo::api::cosmos {
 
-/// For a request that names an item by its id and key. If there is no item, but one with the former key, its present
-/// key is written to Call::present_key. Error bad_request (partition_key_mismatch): there are several.
+/// Whether keys may be the former one.
+bool knows_former_key(const Call& call, const OpenContainer& opened);
+/// The same for a request that has a key in its header.
+bool has_former_key(const Call& call, const OpenContainer& opened);
+
+/// What a key leads to, with the id of an item beside it.
+struct NamedKey {
+  enum class Leads : std::uint8_t { nowhere, to_present, to_former };
+  Leads leads = Leads::nowhere;
+  partitioning::TypedKey key;  ///< the item's present one, unless it leads nowhere
+};
+
+/// For an operation on an item, which must exist, by its id and this key (JSON). Error bad_request
+/// (partition_key_mismatch): several items have the id and the former key.
+Task<Expected<NamedKey>> find_by_key(Call& call, const OpenContainer& opened, std::string_view key_json,
+                                     std::string_view id);
+/// The same for the key in the header and the id in the path: if it is the former one, the present one is written to
+/// Call::present_key.
 Task<Expected<void>> find_by_former_key(Call& call, const OpenContainer& opened);
 
-/// For the creation of an item, or an upsert, whose header names a key: whether that is its present one or its former
-/// one. `creates`: no item may have its id and former key. Errors: bad_request (partition_key_mismatch): neither, or
-/// another item has its id and former key, which would stay there as a second one; conflict if it creates.
+/// What this key (JSON) is to an item that is written: its present key or its former one. Errors: bad_request
+/// (partition_key_mismatch): neither.
+Expected<NamedKey::Leads> key_of_written(const OpenContainer& opened, std::string_view key_json, const Item& item);
+/// For the creation of an item by its former key, or an upsert: that no other item has its id and former key.
+/// `creates`: nor itself. Errors: conflict if it creates; bad_request (partition_key_mismatch) if another one has them,
+/// which would stay there as a second one.
+///
+/// What was checked holds for writes by the former key as long as the caller has the turn.
 Task<Expected<void>> check_written_key(Call& call, const OpenContainer& opened, const Item& item, bool creates);
+/// The name of the item's turn in Database::turns: writes with the same former key and id have the same.
+Expected<std::string> turn_of_written(const OpenContainer& opened, const Item& item);
 
 /// For a request about all items of the key in the header, if it has one. Error bad_request (partition_key_mismatch):
 /// there are none, but some that have it as their former key.
 Task<Expected<void>> refuse_former_key(Call& call, const OpenContainer& opened);
 
-/// Whether headers may have the former key.
-bool has_former_key(const Call& call, const OpenContainer& opened);
+/// Whether there is a document with this id.
+bool is_there(const partitioning::Database& database, std::string_view id);
+
+/// The error of a request by the former key, which names the present one.
+std::unexpected<Error> refused_former_key(const OpenContainer& opened, std::string_view why);
+void count_former_request(const OpenContainer& opened);
 
 }  // namespace octavo::api::cosmos

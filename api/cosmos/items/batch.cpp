@@ -1,11 +1,14 @@
 // POST …/docs with x-ms-cosmos-is-batch-request: up to a hundred operations, either on one partition key and all or
 // nothing (x-ms-cosmos-batch-atomic), or on one partition key range and independent of each other.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/feeds/former_keys.h"
 #include "api/cosmos/hybrid_row/batch_rows.h"
 #include "api/cosmos/hybrid_row/record_io.h"
+#include "api/cosmos/items/batch_keys.h"
 #include "api/cosmos/items/batch_request.h"
 #include "api/cosmos/items/item_functions.h"
 #include "api/cosmos/items/item_handlers.h"
@@ -83,43 +86,80 @@ using partitioning::DocumentTarget;
 using partitioning::OptimisticTransaction;
 using partitioning::Verdict;
 
-// The same if the database has validation rules: on a worker, as one transaction or one per operation.
-// `target`: the logical partition of an atomic batch.
-Task<Expected<void>> run_with_rules(const OpenContainer& opened, const Batch& batch,
-                                    std::optional<DocumentTarget> target, const scripts::WriteRules& rules,
-                                    std::size_t item_bytes_max, std::vector<OperationResult>& results) {
+// An atomic batch of a database that has validation rules, on a worker.
+Task<Expected<void>> run_with_rules(const OpenContainer& opened, const Batch& batch, DocumentTarget target,
+                                    const scripts::WriteRules& rules, std::size_t item_bytes_max,
+                                    std::vector<OperationResult>& results) {
+  const std::function<Expected<Verdict>(OptimisticTransaction&)> attempt =
+      [&](OptimisticTransaction& transaction) -> Expected<Verdict> {
+    scripts::ValidatedTransaction validated(transaction, &rules);
+    OCTAVO_TRY(const bool kept, run_batch(validated, batch, *opened.definition, item_bytes_max, results));
+    return kept ? Verdict::commit : Verdict::discard;
+  };
+  OCTAVO_CO_TRY(const auto done, co_await partitioning::run_optimistically(opened.database, target, false, attempt));
+  if (!results.empty()) results.back().sequence = done.sequence;
+  co_return Expected<void>{};
+}
+
+// One operation in a transaction of its own. `rules`: null for none.
+Task<Expected<OperationResult>> run_alone(const OpenContainer& opened, const ItemOperation& operation,
+                                          const scripts::WriteRules* rules, std::size_t item_bytes_max) {
+  OperationResult result;
   const auto& container = *opened.definition;
-  if (target) {
+  const std::string key = operation.key.encode();
+  const auto target = opened.database->target_of_partition_key(key);
+  if (rules != nullptr) {
     const std::function<Expected<Verdict>(OptimisticTransaction&)> attempt =
         [&](OptimisticTransaction& transaction) -> Expected<Verdict> {
-      scripts::ValidatedTransaction validated(transaction, &rules);
-      OCTAVO_TRY(const bool kept, run_batch(validated, batch, container, item_bytes_max, results));
-      return kept ? Verdict::commit : Verdict::discard;
-    };
-    OCTAVO_CO_TRY(const auto done, co_await partitioning::run_optimistically(opened.database, *target, false, attempt));
-    if (!results.empty()) results.back().sequence = done.sequence;
-    co_return Expected<void>{};
-  }
-  for (const auto& operation : batch.operations) {
-    OperationResult& result = results.emplace_back();
-    const std::function<Expected<Verdict>(OptimisticTransaction&)> attempt =
-        [&](OptimisticTransaction& transaction) -> Expected<Verdict> {
-      scripts::ValidatedTransaction validated(transaction, &rules);
+      scripts::ValidatedTransaction validated(transaction, rules);
       OCTAVO_TRY(result, operation.run(validated, container, item_bytes_max));
       return result.error ? Verdict::discard : Verdict::commit;
     };
-    const std::string key = operation.key.encode();
-    const auto own_target = opened.database->target_of_partition_key(key);
-    const auto done = co_await partitioning::run_optimistically(opened.database, own_target, false, attempt);
-    if (done) {
-      result.sequence = done->sequence;
+    OCTAVO_CO_TRY(const auto done, co_await partitioning::run_optimistically(opened.database, target, false, attempt));
+    result.sequence = done.sequence;
+    co_return result;
+  }
+  OCTAVO_CO_TRY_VOID(opened.database->meter().admit(target));
+  storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) -> Expected<bool> {
+    OCTAVO_TRY(result, operation.run(transaction, container, item_bytes_max));
+    return !result.error;
+  };
+  OCTAVO_CO_TRY_VOID(co_await opened.database->run_transaction(target, std::move(task), operation.body.size()));
+  co_return result;
+}
+
+// The operations of a batch that is not atomic, one after another. `by_keys`: any may have the former key, so that they
+// lead to other ranges, too.
+Task<Expected<void>> run_each(Call& call, const OpenContainer& opened, Batch& batch, const scripts::WriteRules* rules,
+                              bool by_keys, std::vector<OperationResult>& results) {
+  const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
+  std::vector<std::size_t> partition_ids{batch.partition_id};
+  for (std::size_t i = 0; i < batch.operations.size(); ++i) {
+    auto& operation = batch.operations[i];
+    HeldTurns turns;
+    if (by_keys) {
+      auto found = co_await find_operation(call, opened, batch, batch.texts[i], turns);
+      if (found) {
+        operation = *std::move(found);
+      } else {
+        operation.refused = std::move(found).error();
+      }
+    }
+    auto& result = results.emplace_back();
+    if (operation.refused) {
+      result = failed_operation(*operation.refused);
+    } else if (auto done = co_await run_alone(opened, operation, rules, bytes_max); done) {
+      result = *std::move(done);
+      const std::size_t partition_id = opened.database->locate_document(operation.document_id);
+      if (std::ranges::find(partition_ids, partition_id) == partition_ids.end()) partition_ids.push_back(partition_id);
     } else {
-      result.error = done.error();
       result.status = words_for(done.error()).status;
+      result.error = std::move(done).error();
     }
     if (result.error && !batch.continues_on_error) break;
   }
   results.resize(batch.operations.size(), not_run());
+  if (partition_ids.size() > 1) call.account.partition_ids = std::move(partition_ids);
   co_return Expected<void>{};
 }
 
@@ -181,8 +221,15 @@ void append_hybrid_row(std::string& out, const ItemOperation& operation, const O
 Handled serve_batch(Call& call) {
   OCTAVO_CO_TRY(const auto opened, co_await open_container(call));
   const auto& container = *opened.definition;
-  OCTAVO_CO_TRY_VOID(co_await refuse_former_key(call, opened));
-  OCTAVO_CO_TRY(const auto batch, parse_batch(call, opened));
+  OCTAVO_CO_TRY(auto batch, divide_batch(call, opened));
+  const bool knows_former = knows_former_key(call, opened);
+  HeldTurns turns;
+  if (knows_former && batch.atomic) {
+    OCTAVO_CO_TRY_VOID(co_await find_batch_key(call, opened, batch, turns));
+  } else {
+    OCTAVO_CO_TRY_VOID(read_batch_key(batch, container));
+  }
+  read_operations(batch, call, opened);
   const std::string partition_key = batch.key ? batch.key->encode() : std::string();
   std::optional<DocumentTarget> target;
   if (batch.key) {
@@ -194,9 +241,12 @@ Handled serve_batch(Call& call) {
   std::vector<OperationResult> results;
   const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
   OCTAVO_CO_TRY(const auto rules, rules_of(call, opened));
+  const bool by_keys = knows_former && !batch.atomic && may_be_former(opened, batch);
   Expected<void> done;
-  if (rules) {
-    done = co_await run_with_rules(opened, batch, target, *rules, bytes_max, results);
+  if (by_keys || (rules && !target)) {
+    done = co_await run_each(call, opened, batch, rules ? &*rules : nullptr, by_keys, results);
+  } else if (rules) {
+    done = co_await run_with_rules(opened, batch, *target, *rules, bytes_max, results);
   } else {
     storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) {
       return run_batch(transaction, batch, container, bytes_max, results);

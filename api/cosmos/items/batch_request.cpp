@@ -25,17 +25,6 @@ constexpr std::size_t batch_bytes_max = 2'202'010;
 // Beside the item of a single operation that is larger.
 constexpr std::size_t operation_overhead_bytes = 64ULL << 10;
 
-/// One operation as the body has it.
-struct OperationText {
-  ItemOperation::Kind kind = ItemOperation::Kind::read;
-  std::optional<std::string> partition_key;  ///< JSON
-  std::string id;
-  std::string_view body;  ///< JSON; empty: none
-  std::string match;
-  std::string none_match;
-  bool shows_body = true;
-};
-
 Expected<std::string> string_member(const std::vector<query::JsonMember>& members, std::string_view name) {
   const auto raw = query::member_value(members, name);
   if (raw.empty() || raw == "null") return std::string();
@@ -91,30 +80,18 @@ Expected<OperationText> operation_of_row(std::string_view record) {
   return text;
 }
 
-// Fills `operation`. An error fails this operation, not the batch.
-Expected<void> read_operation(OperationText text, const ContainerDefinition& container, std::size_t bytes_max,
-                              const std::optional<partitioning::TypedKey>& batch_key, ItemOperation& operation) {
+Expected<void> fill_operation(const OperationText& text, const ContainerDefinition& container, std::size_t bytes_max,
+                              std::optional<partitioning::TypedKey> key, ItemOperation& operation) {
   using Kind = ItemOperation::Kind;
-  operation.kind = text.kind;
-  operation.shows_body = text.shows_body;
-  std::optional<partitioning::TypedKey> key = batch_key;
-  if (text.partition_key) {
-    OCTAVO_TRY(auto own, parse_key(*text.partition_key, container));
-    if (batch_key && own != *batch_key) {
-      return fail(ErrorCode::bad_request,
-                  "All operations of a transactional batch must be of the batch's partition key.", word::key_mismatch);
-    }
-    key = std::move(own);
-  }
   if (key && !is_complete(*key, container)) return incomplete_key();
-  operation.item_id = std::move(text.id);
+  operation.item_id = text.id;
   if (operation.kind == Kind::read) {
     // The service answers a read with either condition 304 if it names the present ETag.
-    operation.known_etag = text.none_match.empty() ? std::move(text.match) : std::move(text.none_match);
+    operation.known_etag = text.none_match.empty() ? text.match : text.none_match;
   } else {
     operation.match = MatchCondition::parse(text.match);
   }
-  if (operation.kind == Kind::create || operation.kind == Kind::upsert || operation.kind == Kind::replace) {
+  if (text.creates() || operation.kind == Kind::replace) {
     if (text.body.empty()) return fail(ErrorCode::bad_request, "The operation needs a 'resourceBody'.");
     OCTAVO_TRY(auto item, parse_item(text.body, container, bytes_max, key));
     if (operation.kind == Kind::replace && item.id != operation.item_id) {
@@ -134,6 +111,16 @@ Expected<void> read_operation(OperationText text, const ContainerDefinition& con
   }
   operation.document_id = document_id(operation.key, operation.item_id);
   return {};
+}
+
+// An operation of a batch of one key may name it again.
+Expected<void> check_own_key(const Expected<OperationText>& text, const Batch& batch,
+                             const ContainerDefinition& container) {
+  if (!text || !text->partition_key || !batch.key || *text->partition_key == batch.key_json) return {};
+  OCTAVO_TRY(const auto own, parse_key(*text->partition_key, container));
+  if (own == *batch.key) return {};
+  return fail(ErrorCode::bad_request, "All operations of a transactional batch must be of the batch's partition key.",
+              word::key_mismatch);
 }
 
 // The operations, each as its text.
@@ -158,21 +145,18 @@ Expected<void> check_size(std::size_t bytes, std::size_t item_bytes_max) {
 
 }  // namespace
 
-Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
+Expected<Batch> divide_batch(const Call& call, const OpenContainer& opened) {
   Batch batch;
   const auto& request = call.request;
-  const auto& container = *opened.definition;
-  const std::size_t item_bytes_max = call.services.settings.cosmos_item_bytes_max;
   batch.atomic = call.flag("x-ms-cosmos-batch-atomic");
   const auto continues = request.header("x-ms-cosmos-batch-continue-on-error");
   batch.continues_on_error = !continues || call.flag("x-ms-cosmos-batch-continue-on-error");
   batch.in_hybrid_row = hybrid_row::is_record_io(request.body);
-  OCTAVO_TRY_VOID(check_size(request.body.size(), item_bytes_max));
+  OCTAVO_TRY_VOID(check_size(request.body.size(), call.services.settings.cosmos_item_bytes_max));
   if (batch.atomic) {
     const auto header = request.header("x-ms-documentdb-partitionkey");
     if (!header) return fail(ErrorCode::bad_request, "PartitionKey value must be supplied for this operation.");
-    OCTAVO_TRY(batch.key, parse_key(*header, container));
-    if (!is_complete(*batch.key, container)) return incomplete_key();
+    batch.key_json = *header;
   } else if (const auto range = request.header("x-ms-documentdb-partitionkeyrangeid")) {
     OCTAVO_TRY(batch.partition_id, parse_range_id(*range, *opened.database));
   } else if (opened.database->physical_partition_count() > 1) {
@@ -181,22 +165,51 @@ Expected<Batch> parse_batch(const Call& call, const OpenContainer& opened) {
                 "x-ms-documentdb-partitionkeyrangeid.");
   }
   OCTAVO_TRY(const auto operations, split_body(batch, request.body));
-  const bool shows_bodies = !wants_no_body(call);
   for (const auto& one : operations) {
-    auto& operation = batch.operations.emplace_back();
-    Expected<void> read;
-    if (auto text = batch.in_hybrid_row ? operation_of_row(one) : operation_of_json(one)) {
-      text->shows_body &= shows_bodies;
-      read = read_operation(*std::move(text), container, item_bytes_max, batch.key, operation);
-    } else {
-      read = std::unexpected(std::move(text).error());
-    }
-    if (read && !batch.atomic && opened.database->locate_document(operation.document_id) != batch.partition_id) {
-      read = fail(ErrorCode::partition_split, "The item is not of this partition key range.");
-    }
-    if (!read) operation.refused = std::move(read).error();
+    batch.texts.push_back(batch.in_hybrid_row ? operation_of_row(one) : operation_of_json(one));
   }
   return batch;
+}
+
+Expected<void> read_batch_key(Batch& batch, const ContainerDefinition& container) {
+  if (!batch.atomic) return {};
+  OCTAVO_TRY(batch.key, parse_key(batch.key_json, container));
+  if (!is_complete(*batch.key, container)) return incomplete_key();
+  return {};
+}
+
+ItemOperation read_operation(const Expected<OperationText>& text, const Call& call, const OpenContainer& opened,
+                             const std::optional<partitioning::TypedKey>& key) {
+  ItemOperation operation;
+  const auto& container = *opened.definition;
+  const auto fill = [&]() -> Expected<void> {
+    if (!text) return std::unexpected(text.error());
+    operation.kind = text->kind;
+    operation.shows_body = text->shows_body && !wants_no_body(call);
+    std::optional<partitioning::TypedKey> of_item = key;
+    if (!of_item && text->partition_key) {
+      OCTAVO_TRY(of_item, parse_key(*text->partition_key, container));
+    }
+    return fill_operation(*text, container, call.services.settings.cosmos_item_bytes_max, std::move(of_item),
+                          operation);
+  };
+  if (auto filled = fill(); !filled) operation.refused = std::move(filled).error();
+  return operation;
+}
+
+void read_operations(Batch& batch, const Call& call, const OpenContainer& opened) {
+  for (const auto& text : batch.texts) {
+    auto& operation = batch.operations.emplace_back(read_operation(text, call, opened, batch.key));
+    if (auto own = check_own_key(text, batch, *opened.definition); !own) operation.refused = std::move(own).error();
+    if (!operation.refused && !batch.atomic &&
+        opened.database->locate_document(operation.document_id) != batch.partition_id) {
+      operation.refused = not_of_range();
+    }
+  }
+}
+
+Error not_of_range() {
+  return {ErrorCode::partition_split, "The item is not of this partition key range.", {}};
 }
 
 }  // namespace octavo::api::cosmos

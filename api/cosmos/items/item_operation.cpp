@@ -12,19 +12,11 @@ namespace octavo::api::cosmos {
 
 namespace {
 
-OperationResult failed(Error error) {
-  OperationResult result;
-  result.status = words_for(error).status;
-  result.error = std::move(error);
-  result.charge = partitioning::charge_of_miss();
-  return result;
-}
-
 Expected<OperationResult> write(storage::DocumentTransaction& transaction, storage::DocumentWrite edit,
                                 bool conditional, int status_replaced, int status_created) {
   edit.partition_key = partitioning::partition_key_of(edit.id, true);
   OCTAVO_TRY(const auto written, transaction.apply(edit));
-  if (!written) return failed(in_cosmos_words(written.error(), conditional));
+  if (!written) return failed_operation(in_cosmos_words(written.error(), conditional));
   OperationResult result;
   result.status = written->created ? status_created : status_replaced;
   result.revision = written->revision;
@@ -37,9 +29,17 @@ Expected<OperationResult> write(storage::DocumentTransaction& transaction, stora
 
 }  // namespace
 
+OperationResult failed_operation(Error error) {
+  OperationResult result;
+  result.status = words_for(error).status;
+  result.error = std::move(error);
+  result.charge = partitioning::charge_of_miss();
+  return result;
+}
+
 Expected<OperationResult> ItemOperation::run(storage::DocumentTransaction& transaction,
                                              const ContainerDefinition& container, std::size_t item_bytes_max) const {
-  if (refused) return failed(*refused);
+  if (refused) return failed_operation(*refused);
   switch (kind) {
     case Kind::create:
       return write(transaction, creating_write(document_id, body), false, 201, 201);
@@ -58,7 +58,7 @@ Expected<OperationResult> ItemOperation::run(storage::DocumentTransaction& trans
       break;
   }
   OCTAVO_TRY(const auto document, transaction.find(document_id));
-  if (!document || document->deleted) return failed({ErrorCode::not_found, "", {}});
+  if (!document || document->deleted) return failed_operation({ErrorCode::not_found, "", {}});
   if (kind == Kind::read) {
     OperationResult result;
     result.status = 200;
@@ -76,15 +76,16 @@ Expected<OperationResult> ItemOperation::run(storage::DocumentTransaction& trans
   }
   if (patch.condition) {
     const auto meets = meets_condition(*patch.condition, *document, *container.shape);
-    if (!meets) return failed(meets.error());
+    if (!meets) return failed_operation(meets.error());
     if (!*meets) {
-      return failed({ErrorCode::precondition_failed, "The item does not meet the condition of the patch.", word::etag});
+      return failed_operation(
+          {ErrorCode::precondition_failed, "The item does not meet the condition of the patch.", word::etag});
     }
   }
   auto patched = patch.apply(document->body);
-  if (!patched) return failed(patched.error());
+  if (!patched) return failed_operation(patched.error());
   if (auto same = check_same_item(document->body, *patched, container, item_bytes_max); !same) {
-    return failed(same.error());
+    return failed_operation(same.error());
   }
   auto edit = replacing_write(document_id, *std::move(patched), true, match);
   return write(transaction, std::move(edit), true, 200, 200);

@@ -23,6 +23,9 @@ struct OperationResult {
   double charge = 0;
 };
 
+/// Of an operation that found nothing to do.
+OperationResult failed_operation(Error error);
+
 /// One operation of a batch, or a patch. Parsed with the request, run in a transaction of a partition.
 struct ItemOperation {
   enum class Kind : std::uint8_t { create, upsert, read, replace, remove, patch };

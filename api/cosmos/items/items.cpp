@@ -15,6 +15,7 @@
 #include "api/models/item.h"
 #include "api/models/item_shape.h"
 #include "api/models/resource_id.h"
+#include "base/jobs/turns.h"
 #include "partitioning/scan.h"
 #include "partitioning/throughput/request_charge.h"
 #include "storage/partition/partition_transaction.h"
@@ -161,7 +162,17 @@ Handled create_item(Call& call, const OpenContainer& opened) {
   }
   OCTAVO_CO_TRY(auto item, co_await read_body(call, opened, named));
   const bool upserts = call.flag("x-ms-documentdb-is-upsert");
-  if (may_be_former) OCTAVO_CO_TRY_VOID(co_await check_written_key(call, opened, item, !upserts));
+  std::optional<Turns::Turn> turn;
+  if (may_be_former) {
+    OCTAVO_CO_TRY(const auto leads, key_of_written(opened, *call.request.header("x-ms-documentdb-partitionkey"), item));
+    if (leads == NamedKey::Leads::to_former) {
+      OCTAVO_CO_TRY(auto name, turn_of_written(opened, item));
+      OCTAVO_CO_TRY(auto taken, co_await opened.database->turns().take(std::move(name)));
+      turn.emplace(std::move(taken));
+      OCTAVO_CO_TRY_VOID(co_await check_written_key(call, opened, item, !upserts));
+      count_former_request(opened);
+    }
+  }
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
   OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
   if (functions) {

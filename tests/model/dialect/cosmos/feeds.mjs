@@ -16,8 +16,8 @@ export function checkRange(request, database) {
 
 export function pageSize(request) {
   const text = request.header('x-ms-max-item-count');
-  if (!text || text === '-1') return PAGE_ITEMS_DEFAULT;
-  if (!/^\d+$/.test(text) || Number(text) < 1) throw badRequest();
+  if (!text || text === '-1' || text === '0') return PAGE_ITEMS_DEFAULT;
+  if (!/^\d+$/.test(text)) throw badRequest();
   return Number(text);
 }
 
