@@ -1,5 +1,5 @@
-// How fast a database is copied under another key, beside a projection with all fields, and how long writes wait when the
-// copy takes its place.
+// How fast a database is copied under another key, beside a projection with all fields, how much memory the server takes
+// meanwhile, and how long writes wait when the copy takes its place.
 //   node tests/bench/copies/copies.mjs [documents]
 // OCTAVO_BINARY: the server, default build/octavo.
 import path from 'node:path';
@@ -20,7 +20,16 @@ const ask = async (method, target, body) => {
   if (reply.status >= 300) throw new Error(reply.text);
   return reply.body;
 };
-const report = (name, begun) => console.log(`${name}: ${Math.round(documents / ((performance.now() - begun) / 1000))} documents/s`);
+// The most memory outside the page cache since the last report.
+let memory = 0;
+const watching = setInterval(() => { memory = Math.max(memory, server.anonymousMemoryBytes()); }, 100);
+function mebibytes() {
+  const text = (memory / 2 ** 20).toFixed(1);
+  memory = 0;
+  return `${text} MiB`;
+}
+const report = (name, begun) =>
+  console.log(`${name}: ${Math.round(documents / ((performance.now() - begun) / 1000))} documents/s, ${mebibytes()}`);
 try {
   const source = await server.database('q=2');
   const begun = performance.now();
@@ -79,7 +88,8 @@ try {
   await Promise.all(writers);
   const quantile = (sorted, q) => sorted[Math.floor(sorted.length * q)].toFixed(1);
   console.log(`change-over: writes waited ${done.pause_ms.toFixed(1)} ms; slowest write ${Math.max(...times).toFixed(1)} ms, ` +
-    `beside the copy p50 ${quantile(steady, 0.5)} ms, p99 ${quantile(steady, 0.99)} ms, slowest ${steady.at(-1).toFixed(1)} ms`);
+    `beside the copy p50 ${quantile(steady, 0.5)} ms, p99 ${quantile(steady, 0.99)} ms, slowest ${steady.at(-1).toFixed(1)} ms, ${mebibytes()}`);
 } finally {
+  clearInterval(watching);
   await server.stop();
 }
