@@ -274,6 +274,17 @@ void judge_first_values(const Judge& judged, const AdviceLimits& limits, KeyAdvi
                   percent(share), shown(writes.hot.front().second)));
 }
 
+/// A path that is written wrong must not look like a good key because nothing is known against it.
+void judge_values(const KeyCounter& counter, KeyAdvice& advice) {
+  if (advice.values != 1) return;
+  const std::uint64_t documents = counter.table().values().begin()->documents;
+  if (documents <= 1) return;
+  advice.verdict = Verdict::rejected;
+  advice.reasons.push_back(advice.missing == documents
+                               ? "values: no document has the key: is its path right?"
+                               : "values: all documents have the same value, so the key divides nothing");
+}
+
 /// Whether queries need all values of the key to read one physical partition: nothing but the whole text is hashed.
 bool needs_all_values(const KeyCandidate& candidate) {
   return candidate.kind == KeyCandidate::Kind::composite;
@@ -290,6 +301,7 @@ KeyAdvice judge(const KeyCounter& counter, const KeyCounter* first_values, const
   count_values(counter.table(), advice);
   advice.physical_shares.assign(counter.range_bytes().begin(), counter.range_bytes().end());
   divide(advice.physical_shares, sum(counter.range_bytes()));
+  judge_values(counter, advice);
   const Judge judged(counter, frame, limits.logical_bytes_max, limits);
   judge_storage(judged, limits, advice);
   judge_writes(judged, limits, advice);

@@ -113,6 +113,19 @@ TEST_CASE("only the present month gets writes") {
   CHECK(advice.over_partition == std::vector<std::string>{R"("m11")"});
 }
 
+TEST_CASE("a key that divides nothing is rejected, and one that no document has is called so") {
+  Fleet fleet;
+  auto& by_model = fleet.count(KeyCandidate::Kind::single, {"/model"});
+  auto& by_nothing = fleet.count(KeyCandidate::Kind::single, {"/modle"});
+  for (int day = 0; day < 360; ++day) fleet.add(R"({"id":"c","model":"m"})", day);
+  const auto same = judge(by_model, nullptr, fleet.frame(), limits_of(1e12));
+  CHECK(same.verdict == Verdict::rejected);
+  CHECK_THAT(reasons_of(same), Contains("all documents have the same value"));
+  const auto none = judge(by_nothing, nullptr, fleet.frame(), limits_of(1e12));
+  CHECK(none.verdict == Verdict::rejected);
+  CHECK_THAT(reasons_of(none), Contains("no document has the key"));
+}
+
 TEST_CASE("a hierarchical key is rejected if the documents of a first value do not fit into a physical partition") {
   Fleet fleet;
   auto& by_both = fleet.count(KeyCandidate::Kind::hierarchical, {"/model", "/id"});
