@@ -84,8 +84,19 @@ Expected<void> Copies::load() {
     if (any) keeps_open_ = source_.shared_from_this();
   }
   any_.store(any, std::memory_order_release);
-  for (const EntryPtr& entry : opened) start(entry);
+  for (const EntryPtr& entry : opened) {
+    start(entry);
+    if (entry->record.removes_target) jobs_.post([this, entry] { cancel_again(entry); });
+  }
   return {};
+}
+
+// A crash, or an error, came between.
+void Copies::cancel_again(const EntryPtr& entry) {
+  const auto cancelled = cancel(entry->record.id, true);
+  if (cancelled || stopping_->load()) return;
+  spdlog::error("database {}: {}, the target of a copy that was cancelled, cannot be removed: {}", source_.name(),
+                entry->record.definition.target, cancelled.error().reason);
 }
 
 // Left by a crash while a copy ended.
@@ -236,17 +247,26 @@ Task<Expected<Copies::EntryPtr>> Copies::find_running(std::string id) {
     const std::lock_guard lock(mutex_);
     if (entry->record.has_ended) co_return nullptr;
     if (entry->record.paused) co_return fail(ErrorCode::conflict, "The copy is paused.");
+    if (entry->unopened) co_return std::unexpected(*entry->unopened);
   }
-  if (!entry->follower) co_return std::unexpected(*entry->unopened);
   co_return entry;
 }
 
 Task<Expected<void>> Copies::reach(EntryPtr entry, storage::Sequence wanted,
                                    std::chrono::steady_clock::time_point deadline) {
-  std::function<Expected<bool>()> is_reached = [copy = entry->copy, wanted]() -> Expected<bool> {
+  std::shared_ptr<DatabaseCopy> copy;
+  std::shared_ptr<FeedFollower> follower;
+  {
+    const std::lock_guard lock(mutex_);
+    copy = entry->copy;
+    follower = entry->follower;
+  }
+  // It may have been cancelled meanwhile.
+  if (!copy || !follower) co_return fail(ErrorCode::conflict, "The copy has ended.");
+  std::function<Expected<bool>()> is_reached = [copy, wanted]() -> Expected<bool> {
     return copy->complete_through() >= wanted;
   };
-  co_return co_await entry->follower->wait(std::move(is_reached), deadline);
+  co_return co_await follower->wait(std::move(is_reached), deadline);
 }
 
 Task<Expected<void>> Copies::finish(std::string id, std::chrono::steady_clock::time_point deadline) {
@@ -256,6 +276,7 @@ Task<Expected<void>> Copies::finish(std::string id, std::chrono::steady_clock::t
   OCTAVO_CO_TRY_VOID(co_await reach(entry, source_.committed_sequence(), deadline));
   auto work = [&] {
     const std::lock_guard changing(change_mutex_);
+    if (entry->record.removes_target) return Expected<void>(fail(ErrorCode::conflict, "The copy was cancelled."));
     return end(entry);
   };
   co_return co_await source_.engine().workers().run_blocking(std::move(work));
@@ -266,12 +287,17 @@ Expected<void> Copies::end(const EntryPtr& entry) {
 }
 
 // Called with change_mutex_ held.
-Expected<void> Copies::end(const EntryPtr& entry, FunctionRef<Expected<void>(const CopyRecord& record)> store) {
+Expected<void> Copies::end(const EntryPtr& entry, FunctionRef<Expected<void>(const CopyRecord& record)> store,
+                           bool removes_target) {
   if (entry->record.has_ended) return {};
   if (entry->follower) entry->follower->set_stopping(true);
   // From here on the target gets nothing more.
   entry->copy->set_writing(false);
-  if (auto ended = change(entry, [](CopyRecord& record) { record.has_ended = true; }, store); !ended) {
+  const auto edit = [&](CopyRecord& record) {
+    record.has_ended = true;
+    record.removes_target = removes_target;
+  };
+  if (auto ended = change(entry, edit, store); !ended) {
     entry->copy->set_writing(true);
     start(entry);
     return ended;
@@ -295,17 +321,37 @@ Expected<void> Copies::end(const EntryPtr& entry, FunctionRef<Expected<void>(con
   return {};
 }
 
-Expected<void> Copies::cancel(std::string_view id) {
+Expected<void> Copies::cancel(std::string_view id, bool removes_target) {
   OCTAVO_TRY_VOID(load());
+  EntryPtr entry;
+  CopyRecord record;
+  {
+    const std::lock_guard changing(change_mutex_);
+    entry = find(id);
+    if (!entry) return no_copy();
+    // Before the target goes: afterwards no change-over can give it the name of the source.
+    const auto store = [&](const CopyRecord& ended) { return store_record(ended); };
+    OCTAVO_TRY_VOID(end(entry, store, removes_target));
+    record = entry->record;
+  }
+  if (record.removes_target) OCTAVO_TRY_VOID(remove_target(record));
   const std::lock_guard changing(change_mutex_);
-  const EntryPtr entry = find(id);
-  if (!entry) return no_copy();
-  OCTAVO_TRY_VOID(end(entry));
-  OCTAVO_TRY_VOID(erase_copy(source_.engine().catalog(), source_.instance_tag(), entry->record));
+  OCTAVO_TRY_VOID(erase_copy(source_.engine().catalog(), source_.instance_tag(), record));
   if (auto* const extension = source_.extension()) extension->owners_changed();
   const std::lock_guard lock(mutex_);
   std::erase(entries_, entry);
   return {};
+}
+
+// By its tag: its name may be another one, and it need not be possible to open it.
+Expected<void> Copies::remove_target(const CopyRecord& record) const {
+  auto& engine = source_.engine();
+  OCTAVO_TRY(const auto databases, engine.catalog().all());
+  const auto found = std::ranges::find(databases, record.target_tag, &storage::DatabaseRecord::instance_tag);
+  if (found == databases.end()) return {};
+  auto deleted = engine.delete_database(found->name);
+  if (!deleted && deleted.error().code == ErrorCode::not_found) return {};
+  return deleted;
 }
 
 // --- following ---
@@ -347,7 +393,7 @@ Copies::View Copies::view_of(const Entry& entry) const {
     view.cut_over_failure = entry.automatic.failure;
   }
   if (view.record.has_ended) {
-    view.state = "done";
+    view.state = view.record.removes_target ? "removing" : "done";
     return view;
   }
   view.status = copy->status();
@@ -388,17 +434,20 @@ Expected<Copies::View> Copies::view(std::string_view id) {
 
 void Copies::shut_down() {
   EntryPtr entry;
+  std::shared_ptr<FeedFollower> follower;
   std::shared_ptr<partitioning::Database> held;
   {
     const std::lock_guard lock(mutex_);
     stopping_->store(true);
     for (const EntryPtr& one : entries_) {
-      if (one->follower) entry = one;
+      if (!one->follower) continue;
+      entry = one;
+      follower = one->follower;
     }
     entries_.clear();
     held = std::move(keeps_open_);
   }
-  if (entry) entry->follower->set_stopping(true);
+  if (follower) follower->set_stopping(true);
   context_.shut_down = true;
   jobs_.stop();
   progress_.notify_all();
@@ -408,7 +457,7 @@ void Copies::shut_down() {
     std::unique_lock lock(attempt_mutex_);
     attempt_has_ended_.wait_for(lock, patience, [this] { return !attempt_runs_; });
   }
-  if (entry) entry->follower->end_task();
+  if (follower) follower->end_task();
   progress_.notify_all();
   // Its target becomes an independent database.
   if (source_.deleted() && entry) tell_target(entry->record);

@@ -67,15 +67,16 @@ class Copies {
   /// cannot continue with the target (copy_projections); those of Engine::hand_over_name; why it makes no progress.
   Task<Expected<ChangeOver>> change_over(std::string id, ChangeOverRequest request,
                                          std::chrono::steady_clock::time_point deadline);
-  /// Ends the copy where it is, and forgets it. A database whose name was given away by it takes writes again. Error
-  /// not_found.
-  Expected<void> cancel(std::string_view id);
+  /// Ends the copy where it is, and forgets it. A database whose name was given away by it takes writes again.
+  /// `removes_target`: so that nothing is left of the copy, also after a crash. Of one that has ended the target stays.
+  /// Error not_found.
+  Expected<void> cancel(std::string_view id, bool removes_target);
 
   struct View {
     CopyRecord record;
     DatabaseCopy::Status status;
     storage::Sequence behind = 0;                 ///< changes of the source that the target lacks, at most
-    std::string_view state;                       ///< copying, following, paused, waiting, failed, done
+    std::string_view state;                       ///< copying, following, paused, waiting, failed, removing, done
     std::optional<std::string> failure;           ///< why it waits, or has failed
     std::uint64_t cut_over_attempts = 0;          ///< by itself, since the server began
     std::optional<std::string> cut_over_failure;  ///< of the last of them
@@ -116,7 +117,10 @@ class Copies {
   Task<Expected<void>> reach(EntryPtr entry, storage::Sequence wanted, std::chrono::steady_clock::time_point deadline);
   Expected<void> end(const EntryPtr& entry);
   /// `store`: makes it durable that the copy has ended.
-  Expected<void> end(const EntryPtr& entry, FunctionRef<Expected<void>(const CopyRecord& record)> store);
+  Expected<void> end(const EntryPtr& entry, FunctionRef<Expected<void>(const CopyRecord& record)> store,
+                     bool removes_target = false);
+  Expected<void> remove_target(const CopyRecord& record) const;
+  void cancel_again(const EntryPtr& entry);
   Expected<void> prepare_change_over(const CopyRecord& record) const;
   bool keeps_ids(const partitioning::Database& target, const CopyRecord& record) const;
   Task<Expected<bool>> write_all_queued();

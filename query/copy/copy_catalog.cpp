@@ -25,11 +25,13 @@ std::string fact_name(std::string_view id) {
 }
 
 std::string to_text(const CopyRecord& record) {
-  return json::serialize(json::object{{"target_tag", record.target_tag},
-                                      {"paused", record.paused},
-                                      {"ended", record.has_ended},
-                                      {"created", record.created_s},
-                                      {"definition", record.definition.json}});
+  json::object object{{"target_tag", record.target_tag},
+                      {"paused", record.paused},
+                      {"ended", record.has_ended},
+                      {"created", record.created_s},
+                      {"definition", record.definition.json}};
+  if (record.removes_target) object["removes_target"] = true;
+  return json::serialize(object);
 }
 
 Expected<CopyRecord> from_text(std::string_view id, std::string_view text) {
@@ -53,6 +55,8 @@ Expected<CopyRecord> from_text(std::string_view id, std::string_view text) {
   record.paused = paused->get_bool();
   record.has_ended = ended->get_bool();
   record.created_s = created->get_int64();
+  const auto* const removes_target = object.if_contains("removes_target");
+  record.removes_target = removes_target != nullptr && removes_target->is_bool() && removes_target->get_bool();
   OCTAVO_TRY(record.definition, CopyDefinition::parse(definition->get_object()));
   return record;
 }
@@ -120,7 +124,7 @@ std::vector<storage::FactChange> facts_of_change_over(const partitioning::Databa
 Expected<std::vector<std::string>> sources_of_copies(Catalog& catalog) {
   return noted_sources(catalog, sources_area, [&](std::string_view tag) -> Expected<bool> {
     OCTAVO_TRY(const auto copies, copies_of(catalog, tag));
-    return !std::ranges::all_of(copies, &CopyRecord::has_ended);
+    return std::ranges::any_of(copies, [](const auto& one) { return !one.has_ended || one.removes_target; });
   });
 }
 

@@ -11,7 +11,8 @@
 /// What the catalog has of copies.
 ///
 /// Format (facts of copies):
-///   area of the source    "copy/" id       → {"target_tag":…,"paused":…,"ended":…,"created":…,"definition":{…}}
+///   area of the source    "copy/" id       → {"target_tag":…,"paused":…,"ended":…,"created":…,"definition":{…},
+///                                             "removes_target":…}                the last one only if it is true
 ///   area of the target    "copied_from"    → {"tag":…,"source":…,"copy":…}    its source (tag and name), and the id
 ///   area of the source    "replaced_by"    → {"name":…,"copy":…}              the name that a copy has taken, its id
 ///   area "copies"         tag of a source  → (empty)              it may have copies that have not ended
@@ -27,7 +28,7 @@ Expected<void> store_copy(storage::Catalog& catalog, std::string_view source_tag
 Expected<void> erase_copy(storage::Catalog& catalog, std::string_view source_tag, const CopyRecord& record);
 /// What ends a copy whose target takes the name of its source, besides the names.
 std::vector<storage::FactChange> facts_of_change_over(const partitioning::Database& source, const CopyRecord& ended);
-/// Names of the databases that have copies which have not ended.
+/// Names of the databases that have copies which have not ended, or whose targets are being removed.
 Expected<std::vector<std::string>> sources_of_copies(storage::Catalog& catalog);
 
 }  // namespace octavo::query::copy

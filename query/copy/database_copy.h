@@ -24,6 +24,7 @@ struct CopyRecord {
   bool has_ended = false;  ///< the target is an independent database
   std::int64_t created_s = 0;
   CopyDefinition definition;
+  bool removes_target = false;  ///< it was cancelled: the target is being deleted, and then this record
 };
 
 /// Copies the documents of one database into another one, and follows the changes: with their revisions, conflicts,

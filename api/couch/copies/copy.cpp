@@ -240,9 +240,8 @@ Expected<void> cancel(Call& call, copy::Copies& copies, bool keeps_target) {
       return fail(ErrorCode::forbidden,
                   fmt::format("You are not an administrator of the target {}.", record.definition.target));
     }
-    if (target) OCTAVO_TRY_VOID(call.services.engine.delete_database((*target)->name()));
   }
-  return copies.cancel(record.id);
+  return copies.cancel(record.id, !keeps_target);
 }
 
 Task<Expected<Reply>> delete_copy(Call& call) {

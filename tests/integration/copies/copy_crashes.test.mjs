@@ -1,8 +1,10 @@
 // A copy under random edits, splits and kill -9: the target has what the source has.
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
 import { randomOf } from '../edits.mjs';
-import { expectStatus, Server, sleep } from '../harness.mjs';
+import { eventually, expectStatus, Server, sleep } from '../harness.mjs';
 import { assertSameContent, beginCopy, contentOf, copied, copiedContent, finish } from './copy_support.mjs';
 
 const seed = Number(process.env.COPY_SEED ?? Date.now() % 2 ** 31);
@@ -59,4 +61,52 @@ test(`random edits and kills, seed ${seed}`, async (t) => {
   await server.relaunch();
   assert.equal(expectStatus(await server.get(`/${source}/_copy/${id}`), 200).state, 'done');
   expectStatus(await server.put(`/${target}/x:y`, {}), 201);
+});
+
+// The request is killed at some moment: before it began, in the middle, or after it.
+test('a cancelled copy leaves nothing behind, also after kill -9', async (t) => {
+  const server = await Server.startFor(t);
+  const source = await server.database('q=2');
+  expectStatus(await server.post(`/${source}/_bulk_docs`, { docs: Array.from({ length: 500 }, (_, n) => ({ _id: `d${n}`, user: `u${n % 7}` })) }), 201);
+  const target = `${source}-next`;
+  const databases = async () => (await server.get('/_all_dbs')).body;
+  const before = await databases();
+  const folders = () => fs.readdirSync(path.join(server.dataDir, 'databases')).length;
+  const foldersBefore = folders();
+  for (let wait = 0; wait < 10; ++wait) {
+    const id = await beginCopy(server, source, { target, create: { partitioned: true, q: 3 }, key: '{user}', id: '{_id}' });
+    await copied(server, source, id);
+    const cancelling = server.delete(`/${source}/_copy/${id}`).catch(() => undefined);
+    await sleep(wait * 3);
+    await server.kill();
+    await cancelling;
+    await server.relaunch();
+    // If the request did not begin, the copy continues.
+    const { body: { copies: [left] } } = await server.get(`/${source}/_copy`);
+    if (left && left.state !== 'removing') {
+      assert.notEqual(left.state, 'failed', left.reason);
+      expectStatus(await server.delete(`/${source}/_copy/${id}`), 200);
+    }
+    await eventually(async () => (await server.get(`/${source}/_copy`)).body.copies.length === 0);
+    assert.deepEqual(await databases(), before);
+    await eventually(() => folders() === foldersBefore);
+  }
+});
+
+test('a copy that is cancelled while its target takes the name removes no database with that name', async (t) => {
+  const server = await Server.startFor(t);
+  const outcomes = new Set();
+  for (let round = 0; round < 12; ++round) {
+    const source = await server.database('q=1');
+    const target = `${source}-next`;
+    expectStatus(await server.put(`/${source}/d`, { n: round }), 201);
+    const id = await beginCopy(server, source, { target, create: { q: 1 } });
+    await copied(server, source, id);
+    const changing = server.post(`/${source}/_copy/${id}/_cut_over`, {});
+    await sleep(round % 6);
+    const cancelled = await server.delete(`/${source}/_copy/${id}`);
+    outcomes.add(`${(await changing).status} ${cancelled.status}`);
+    assert.equal(expectStatus(await server.get(`/${source}/d`), 200).n, round);
+  }
+  t.diagnostic([...outcomes].join(', '));
 });
