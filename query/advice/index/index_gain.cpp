@@ -23,6 +23,7 @@ struct PlannedShape {
   IndexCatalog relevant;  ///< the present indexes that could serve it
   double per_day = 0;
   std::optional<double> matches;
+  std::uint64_t wanted = 0;    ///< matches that such a query needs: of the first one, or more if the others had more
   std::size_t partitions = 1;  ///< physical partitions visited, in the mean
   double now = 0;
   double estimated = 0;  ///< by the planner, with the same indexes as `now`
@@ -97,7 +98,7 @@ Expected<PricedPlan> price(const PlannedShape& planned, const IndexCatalog& cata
       .document_count = documents.count,
       .external_bytes = static_cast<std::uint64_t>(documents.average_bytes * static_cast<double>(documents.count))};
   statistics.take_source();
-  OCTAVO_TRY(const auto estimate, estimate_charge(result.plans, result.sure, statistics, whole, outline.matches_needed,
+  OCTAVO_TRY(const auto estimate, estimate_charge(result.plans, result.sure, statistics, whole, planned.wanted,
                                                   outline.reads_all, work_of(sure, outline, planned.partitions)));
   PricedPlan priced;
   priced.charge = estimate.charge;
@@ -126,6 +127,8 @@ std::vector<PlannedShape> shapes_to_plan(const GainTerms& terms) {
     const auto count = static_cast<double>(total.count);
     planned.per_day = count / days;
     planned.now = total.request_units / count;
+    const auto results = static_cast<std::uint64_t>(std::llround(static_cast<double>(total.results) / count));
+    planned.wanted = std::max(shape.outline->matches_needed, results);
     if (total.seen_whole > 0) {
       planned.matches = static_cast<double>(total.matches) / static_cast<double>(total.seen_whole);
     }

@@ -98,6 +98,15 @@ TEST_CASE("the property with one value is indexed, and saves what is no longer r
   CHECK(served.source == RowSource::recorded);
 }
 
+TEST_CASE("queries of one shape with other limits than the first one are charged for what they find") {
+  Advised advised;
+  advised.record(R"({"selector":{"a":1},"limit":5})", 50, 5, 1);
+  advised.record(R"({"selector":{"a":1},"limit":200})", 960, 100);
+  const auto gains = advised.choose();
+  REQUIRE(gains.size() == 1);
+  CHECK(gains[0].serves[0].then == Approx(3.5 + 99 * (0.09 + 0.04 * 400 / 1024)).epsilon(0.02));
+}
+
 TEST_CASE("properties with one value come first, then the order, then ranges") {
   Advised advised;
   advised.record(R"({"selector":{"a":1,"t":{"$gt":5}},"sort":[{"t":"desc"}],"limit":10})", 960, 10);
