@@ -148,10 +148,12 @@ class Engine {
   /// Gives the databases whose names begin with `renaming.before`, as long as `is_member` says so of their definitions,
   /// the same names with `renaming.name` at the beginning, in one step; aliases with that prefix change, too. Both are
   /// prefixes of names (storage::name_prefix). `facts`, of which the first one has a value, change in the same
-  /// transaction. Errors: bad_request (too many, or a name would be too long), and those of rename_database.
+  /// transaction; so do those of `decide`, which is called when nothing else changes the catalog. Errors: bad_request
+  /// (too many, or a name would be too long), and those of `decide` and of rename_database.
+  using DecideFacts = FunctionRef<Expected<std::vector<storage::FactChange>>()>;
   Expected<void> rename_group(const DatabaseRegistry::RenamedPrefix& renaming,
                               FunctionRef<bool(std::string_view definition)> is_member,
-                              std::vector<storage::FactChange> facts);
+                              std::vector<storage::FactChange> facts, DecideFacts decide);
   static constexpr std::size_t group_databases_max = 1'000;
   /// From now on names that begin with `alias` lead to those that begin with `prefix`, unless a database has such a
   /// name. Errors: precondition_failed if `alias` leads elsewhere.

@@ -140,7 +140,7 @@ Expected<void> Engine::change_aliases_of_group(const DatabaseRegistry::RenamedPr
 
 Expected<void> Engine::rename_group(const DatabaseRegistry::RenamedPrefix& renaming,
                                     FunctionRef<bool(std::string_view definition)> is_member,
-                                    std::vector<storage::FactChange> facts) {
+                                    std::vector<storage::FactChange> facts, DecideFacts decide) {
   OCTAVO_ASSERT(!facts.empty() && facts.front().value);
   const std::lock_guard schema(schema_mutex_);
   if (const std::string leads_to = registry_.resolve_prefix(renaming.name);
@@ -164,7 +164,11 @@ Expected<void> Engine::rename_group(const DatabaseRegistry::RenamedPrefix& renam
     renamed.push_back({database->name(), name});
     renamings.push_back({database->record_, std::move(name)});
   }
-  const auto written = catalog_->rename(renamings, facts);
+  const auto written = catalog_->rename(renamings, [&]() -> Expected<std::vector<storage::FactChange>> {
+    OCTAVO_TRY(auto decided, decide());
+    decided.insert(decided.begin(), facts.begin(), facts.end());
+    return decided;
+  });
   if (!written) {
     // A failed disk may have stored it, as it may store a creation.
     const auto stored = catalog_->fact(facts.front().area, facts.front().name);

@@ -53,12 +53,11 @@ Expected<void> Registry::rename_database(std::string_view id, const std::string&
   facts.push_back({std::string(database_area), name, definition.to_stored()});
   facts.push_back({std::string(database_area), before, std::nullopt});
   OCTAVO_TRY(auto users, change_owner_of_users(engine_.catalog(), before, name));
-  OCTAVO_TRY(auto group, analytics::facts_of_renamed_group(engine_.catalog(), before, name));
   std::ranges::move(users, std::back_inserter(facts));
-  std::ranges::move(group, std::back_inserter(facts));
+  // A store may be defined in a group with the next name meanwhile.
   return engine_.rename_group(
       {{before + '/', name + '/'}, keep_alias}, [](std::string_view text) { return is_container(text); },
-      std::move(facts));
+      std::move(facts), [&] { return analytics::facts_of_renamed_group(engine_.catalog(), before, name); });
 }
 
 Expected<CosmosDatabases::Names> Registry::names_of(std::string_view id) const {

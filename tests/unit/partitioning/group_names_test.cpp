@@ -1,6 +1,9 @@
 // Databases with a common prefix get another one together, also when the disk fails meanwhile.
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -29,10 +32,52 @@ std::string name_behind(Engine& engine, std::string_view name) {
 
 Expected<void> rename_members(Engine& engine, const std::string& before, const std::string& name, bool keep_alias) {
   const auto member = [](std::string_view definition) { return is_member(definition); };
-  return engine.rename_group({{before, name}, keep_alias}, member, {{"area", "name", name}});
+  const auto nothing_else = [] { return Expected<std::vector<storage::FactChange>>(); };
+  return engine.rename_group({{before, name}, keep_alias}, member, {{"area", "name", name}}, nothing_else);
 }
 
 }  // namespace
+
+TEST_CASE("nothing changes the catalog between what decides the facts and the change of the names") {
+  EngineFixture fixture;
+  create_members(fixture);
+  auto& engine = fixture.engine();
+  auto& catalog = engine.catalog();
+  const auto member = [](std::string_view definition) { return is_member(definition); };
+  std::thread other;
+  std::atomic<bool> is_stored{false};
+  const auto decide = [&]() -> Expected<std::vector<storage::FactChange>> {
+    // Another request does the same as what defines a store in a group: it looks at the names and stores a fact.
+    other = std::thread([&] {
+      const auto look = [&]() -> Expected<std::vector<storage::FactChange>> {
+        OCTAVO_TRY(const auto decided, catalog.fact("area", "decided"));
+        return std::vector<storage::FactChange>{{"area", "seen", decided.value_or("nothing")}};
+      };
+      is_stored = catalog.rename({}, look).has_value();
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    CHECK(!is_stored);
+    return std::vector<storage::FactChange>{{"area", "decided", "yes"}};
+  };
+  REQUIRE(engine.rename_group({{"one/", "two/"}, false}, member, {{"area", "name", "two/"}}, decide));
+  other.join();
+  CHECK(is_stored);
+  CHECK(*catalog.fact("area", "seen") == "yes");
+}
+
+TEST_CASE("facts that cannot be decided leave the names") {
+  EngineFixture fixture;
+  create_members(fixture);
+  const auto member = [](std::string_view definition) { return is_member(definition); };
+  const auto refuse = []() -> Expected<std::vector<storage::FactChange>> {
+    return fail(ErrorCode::precondition_failed, "There is a group.", "file_exists");
+  };
+  auto& engine = fixture.engine();
+  const auto renamed = engine.rename_group({{"one/", "two/"}, true}, member, {{"area", "name", "two/"}}, refuse);
+  CHECK(renamed.error().code == ErrorCode::precondition_failed);
+  CHECK(name_behind(engine, "one/a") == "one/a");
+  CHECK(name_behind(engine, "two/a").empty());
+}
 
 TEST_CASE("members get the prefix with their aliases, and the prefix of before leads to them") {
   EngineFixture fixture;
