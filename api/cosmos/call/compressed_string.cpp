@@ -2,14 +2,13 @@
 // 7F. Characters are packed from the lowest bit of the first byte on; the bits that are left over at the end mean
 // nothing.
 //
-//   71, 72        base64: a quarter of the size with padding, in 1, 2 bytes; the number of `=`, or its complement (FE,
-//   FD)
-//                 if they are omitted; and the bytes
-//   73, 74        the same with `-` and `_`
-//   75, 76, 77    16 bytes of a UUID in lower case, in upper case, in lower case and in quotes; low half of a byte
-//   first 78, 79, 7A    a size, and 4 bits for each of `lowercase_digits`, `uppercase_digits`, `time_characters` 7B,
-//   7C, 7D    a size, a character, and 4, 5, 6 bits for how far each character is from that one 7E, 7F        a size,
-//   and 7 bits for each character
+//   71, 72      base64: a quarter of the size with padding, in 1, 2 bytes; the number of `=`, or its complement
+//               (FE, FD) if they are omitted; and the bytes
+//   73, 74      the same with `-` and `_`
+//   75, 76, 77  16 bytes of a UUID in lower case, in upper case, in lower case and in quotes; low half of a byte first
+//   78, 79, 7A  a size, and 4 bits for each of `lowercase_digits`, `uppercase_digits`, `time_characters`
+//   7B, 7C, 7D  a size, a character, and 4, 5, 6 bits for how far each character is from that one
+//   7E, 7F      a size, and 7 bits for each character
 #include "api/cosmos/call/compressed_string.h"
 
 #include <algorithm>
