@@ -102,8 +102,12 @@ Expected<bool> Projections::swap_target(const EntryPtr& entry, const EntryPtr& n
     }
   };
   const auto swap = [&]() -> Expected<bool> {
-    OCTAVO_TRY(const auto former, open_target(engine, entry->record.definition.target, entry->record.target_tag));
-    OCTAVO_TRY(const auto successor, open_target(engine, next->record.definition.target, next->record.target_tag));
+    const auto open = [&](const EntryPtr& one) {
+      const ProjectionRecord& record = one->projection->record();
+      return open_target(engine, record.definition.target, record.target_tag);
+    };
+    OCTAVO_TRY(const auto former, open(entry));
+    OCTAVO_TRY(const auto successor, open(next));
     if (!next->holding) {
       OCTAVO_TRY_VOID(carry_over(*former, *successor));
       entry->projection->hold(true);
