@@ -334,24 +334,15 @@ Expected<void> Copies::cancel(std::string_view id, bool removes_target) {
     OCTAVO_TRY_VOID(end(entry, store, removes_target));
     record = entry->record;
   }
-  if (record.removes_target) OCTAVO_TRY_VOID(remove_target(record));
+  if (record.removes_target) {
+    OCTAVO_TRY_VOID(project::delete_target(source_.engine(), record.definition.target, record.target_tag));
+  }
   const std::lock_guard changing(change_mutex_);
   OCTAVO_TRY_VOID(erase_copy(source_.engine().catalog(), source_.instance_tag(), record));
   if (auto* const extension = source_.extension()) extension->owners_changed();
   const std::lock_guard lock(mutex_);
   std::erase(entries_, entry);
   return {};
-}
-
-// By its tag: its name may be another one, and it need not be possible to open it.
-Expected<void> Copies::remove_target(const CopyRecord& record) const {
-  auto& engine = source_.engine();
-  OCTAVO_TRY(const auto databases, engine.catalog().all());
-  const auto found = std::ranges::find(databases, record.target_tag, &storage::DatabaseRecord::instance_tag);
-  if (found == databases.end()) return {};
-  auto deleted = engine.delete_database(found->name);
-  if (!deleted && deleted.error().code == ErrorCode::not_found) return {};
-  return deleted;
 }
 
 // --- following ---

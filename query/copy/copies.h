@@ -119,7 +119,6 @@ class Copies {
   /// `store`: makes it durable that the copy has ended.
   Expected<void> end(const EntryPtr& entry, FunctionRef<Expected<void>(const CopyRecord& record)> store,
                      bool removes_target = false);
-  Expected<void> remove_target(const CopyRecord& record) const;
   void cancel_again(const EntryPtr& entry);
   Expected<void> prepare_change_over(const CopyRecord& record) const;
   bool keeps_ids(const partitioning::Database& target, const CopyRecord& record) const;

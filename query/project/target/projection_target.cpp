@@ -19,12 +19,18 @@ Expected<std::shared_ptr<partitioning::Database>> open_target(partitioning::Engi
 }
 
 Expected<void> delete_target(partitioning::Engine& engine, const std::string& name, std::string_view tag) {
-  const auto present = tag.empty() ? engine.open_database(name) : engine.open_incarnation(name, tag);
-  if (!present && present.error().code == ErrorCode::not_found) return {};
-  OCTAVO_TRY_VOID(present);
-  const partitioning::Database& database = **present;
-  if (tag.empty() && database.watermark() > database.sequence_base()) return {};
-  auto deleted = engine.delete_database(database.name());
+  std::string present = name;
+  if (tag.empty()) {
+    const auto opened = engine.open_database(name);
+    if (!opened && opened.error().code == ErrorCode::not_found) return {};
+    OCTAVO_TRY_VOID(opened);
+    if ((*opened)->watermark() > (*opened)->sequence_base()) return {};
+  } else {
+    OCTAVO_TRY(const auto found, engine.catalog().find_incarnation(name, tag));
+    if (!found) return {};
+    present = found->name;
+  }
+  auto deleted = engine.delete_database(present);
   if (!deleted && deleted.error().code == ErrorCode::not_found) return {};
   return deleted;
 }
