@@ -13,12 +13,10 @@
 ///
 /// Format (users and permissions in the catalog):
 ///   area "cosmos_users", name database "/" user                            → JSON of the resource
-///   area "cosmos_permissions", name database "/" user "/" permission       → JSON of the resource, without a token;
-///   "given" is the link
-///                                                                            if it has resource ids, "resource" has
-///                                                                            names
+///   area "cosmos_permissions", name database "/" user "/" permission       → JSON of the resource, without a token
 ///   area "cosmos_permissions_by_rid", name _rid of the permission          → name of the permission
 ///   area "cosmos_encryption_keys", name database "/" key                   → JSON of the resource
+/// In a permission whose link has resource ids, "given" is that link, and "resource" has the names.
 namespace octavo::api::cosmos {
 
 inline constexpr std::string_view user_area = "cosmos_users";
