@@ -21,6 +21,10 @@ install -D --mode 0755 "$program" "$folder/usr/bin/octavo"
 mapfile -t libraries < <(ldd "$program" |
   sed -nE -e 's/^.*not found.*$/&/p' -e 's/^.* => (\/[^ ]+) .*$/\1/p' -e 's/^[[:space:]]+(\/[^ ]+) \(.*$/\1/p')
 ((${#libraries[@]} > 0)) || { echo "image-root.sh: ldd finds no libraries of $program" >&2; exit 1; }
+# Part of glibc, which the program no longer needs by name; DuckDB's library, which it loads for analytical stores, does.
+for library in "${libraries[@]}"; do
+  [[ $library != */libc.so.6 ]] || libraries+=("${library%/*}/libdl.so.2")
+done
 packages=()
 for library in "${libraries[@]}"; do
   [[ $library == /* ]] || { echo "image-root.sh: a library is missing here: $library" >&2; exit 1; }

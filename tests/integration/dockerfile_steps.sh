@@ -5,7 +5,7 @@
 #   - its label has the version of CMakeLists.txt;
 #   - a changed source compiles little again, and the number of compilers can be limited;
 #   - compose.yaml has no default values, which podman-compose 1.0.3 hands on as they are written;
-#   - the program runs with nothing but the files of the final stage (as root).
+#   - the program runs with nothing but the files of the final stage (as root), which has what DuckDB's library needs.
 # scripts/image-test.sh builds it.
 # usage: dockerfile_steps.sh [PROGRAM]   (default build/octavo)
 set -euo pipefail
@@ -74,6 +74,7 @@ elif ((EUID == 0)); then
   trap 'rm -rf "$folder"' EXIT
   "$root/scripts/image-root.sh" "$program" "$folder/image"
   found=$(chroot "$folder/image" /usr/bin/octavo version) || fail "the program does not run with the files of the image"
+  [[ -e $folder/image/lib/x86_64-linux-gnu/libdl.so.2 ]] || fail "libdl.so.2, which DuckDB's library needs, is missing"
   [[ $found == "octavo $version" ]] || fail "the program in the image says: $found"
   [[ $(stat -c '%u:%g %a' "$folder/image/data") == "5984:0 770" ]] || fail "/data does not belong to the user of the image"
 else
