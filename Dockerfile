@@ -6,6 +6,8 @@
 #   docker build --build-arg JOBS=2 -t octavo .
 # With a shell and Debian's package manager beside the server:
 #   docker build --target debug -t octavo:debug .
+# With DuckDB's library, for analytical stores (docs/analytics.md):
+#   docker build --target analytics -t octavo:analytics .
 
 FROM debian:12-slim AS build
 RUN apt-get update \
@@ -39,7 +41,19 @@ RUN --mount=type=cache,target=/var/cache/ccache \
  && cmake --install build --strip --prefix /installed \
  && scripts/image-root.sh /installed/bin/octavo /image
 
-# What both images have in common. It has no files of its own: the server needs neither a shell nor a package manager, and
+# DuckDB's library, which is fetched and not built, by the script that knows its checksum. Beside it only its licence leaves
+# this stage.
+FROM debian:12-slim AS duckdb
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends ca-certificates curl \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /source
+COPY scripts/install-analytics.sh scripts/
+RUN scripts/install-analytics.sh /fetched \
+ && install -D --mode 0755 /fetched/libduckdb.so /image/usr/lib/octavo/libduckdb.so \
+ && install -D --mode 0644 /fetched/libduckdb.so.LICENSE /image/usr/share/doc/duckdb/copyright
+
+# What the images have in common. It has no files of its own: the server needs neither a shell nor a package manager, and
 # what is not there cannot be attacked.
 FROM scratch AS settings
 LABEL org.opencontainers.image.title="Octavo" \
@@ -61,6 +75,14 @@ CMD ["serve"]
 FROM settings AS debug
 COPY --from=debian:12-slim / /
 COPY --from=build /image/ /
+VOLUME /data
+
+FROM settings AS analytics
+LABEL org.opencontainers.image.licenses="Apache-2.0 AND MIT"
+ENV OCTAVO_ANALYTICS_ENABLED=true \
+    OCTAVO_ANALYTICS_LIBRARY=/usr/lib/octavo/libduckdb.so
+COPY --from=build /image/ /
+COPY --from=duckdb /image/ /
 VOLUME /data
 
 FROM settings

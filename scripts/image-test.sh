@@ -3,20 +3,22 @@
 # start, both APIs, users, volumes, signals, health, limits of memory and processors, and its size. As root on Debian 12;
 # installs what it needs (buildah, podman, runc). The build takes 20 minutes on two cores, a repeated one less.
 #
-#   scripts/image-test.sh                 builds the image `octavo` and checks it
-#   scripts/image-test.sh build [TARGET]  only builds: the image `octavo`, or `octavo:TARGET` (debug)
+#   scripts/image-test.sh                 builds the images `octavo` and `octavo:analytics` and checks them
+#   scripts/image-test.sh build [TARGET]  only builds: the image `octavo`, or `octavo:TARGET` (debug, analytics)
 #   scripts/image-test.sh check IMAGE     only checks an image that is there
 #   scripts/image-test.sh podman …        podman with these images, such as: podman run --rm octavo version
 #
 # Everything is in $OCTAVO_IMAGE_WORK (default /var/tmp/octavo-image). The base image debian:12-slim is made from Debian's
 # packages, by the rules of the official one. $APT_EXTRA names one more apt configuration file for the build, where this
-# machine's apt needs one. $JOBS is the number of compilers.
+# machine's apt needs one, $CA_EXTRA a file of certificates that this machine's registry of npm needs. $JOBS is the number of
+# compilers.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=${OCTAVO_IMAGE_WORK:-/var/tmp/octavo-image}
 base=docker.io/library/debian:12-slim
-size_max=40000000  # bytes, compressed by gzip as registries do
+size_max=42000000  # bytes, compressed by gzip as registries do
+analytics_size_max=66000000  # of octavo:analytics
 ((EUID == 0)) || { echo "image-test.sh: run this as root" >&2; exit 2; }
 mkdir -p "$work"
 
@@ -92,13 +94,14 @@ make_base() {
 }
 
 build() {  # build [TARGET]
-  need buildah
+  need buildah netavark
   buildah images --quiet "$base" >/dev/null 2>&1 || make_base
   local options=() source
   for source in /etc/apt/sources.list.d/debian*.{list,sources} /etc/apt/sources.list; do
     [[ ! -e $source ]] || options+=(--volume "$source:$source:ro")
   done
   [[ -z ${APT_EXTRA:-} ]] || options+=(--volume "$APT_EXTRA:/etc/apt/apt.conf.d/99extra:ro")
+  [[ -z ${CA_EXTRA:-} ]] || options+=(--volume "$CA_EXTRA:/usr/local/share/ca-certificates/extra.crt:ro")
   [[ -z ${1:-} ]] || options+=(--target "$1")
   [[ -z ${JOBS:-} ]] || options+=(--build-arg "JOBS=$JOBS")
   mkdir -p "$work/tmp"  # also for what is kept between builds, such as the cache of the compiler
@@ -187,6 +190,21 @@ cosmos_answers() {
     grep -q '"Databases"'
 }
 
+# With DuckDB's library: a store with its state and a query, with a read-only root.
+analyses() {
+  request --output /dev/null --request PUT "$url/orders" &&
+    request --output /dev/null "$url/orders/_bulk_docs" --data \
+      '{"docs":[{"city":"Bern","total":10},{"city":"Bern","total":20.5},{"city":"Genf","total":30}]}' &&
+    request --output /dev/null --request PUT "$url/orders/_analytics" --data '{}' &&
+    replies '/orders/_analytics?wait_for=now' '"rows":3' && sums_totals
+}
+sums_totals() {
+  request "$url/_analytics/sql" --data \
+    '{"db":"orders","sql":"select city, sum(total) total from documents group by city order by city"}' |
+    jq --compact-output .rows | grep -qxF '[{"city":"Bern","total":30.5},{"city":"Genf","total":30}]'
+}
+still_analyses() { replies '/orders/_analytics?wait_for=now' '"rows":3' && sums_totals; }
+
 # start_again: the same container, whose port may be another one.
 start_again() {
   podman start "$name" >/dev/null || return 1
@@ -270,16 +288,14 @@ compressed_bytes() {
     gzip -6 <"$work/saved/${digest#sha256:}" | wc -c
   done | awk '{ sum += $1 } END { print sum }'
 }
-is_small() {
+is_small() {  # is_small BYTES
   local bytes
   bytes=$(compressed_bytes)
   echo "      $bytes bytes compressed"
-  ((bytes > 0 && bytes <= size_max))
+  ((bytes > 0 && bytes <= $1))
 }
 
 check() {
-  need buildah podman runc netavark iptables jq curl openssl
-  trap remove EXIT
   local bind=$work/root-owned
 
   remove
@@ -348,8 +364,47 @@ check() {
   remove
   ok "needs a password" test "$(podman run --rm "$image" 2>/dev/null >&2; echo $?)" = 2
   ok "has no shell" has_no_shell
-  ok "has at most $size_max bytes, compressed" is_small
+  ok "has at most $size_max bytes, compressed" is_small $size_max
+}
 
+check_analytics() {
+  remove
+  ok "starts with analytical stores, with a read-only root and without capabilities" \
+    start --read-only --cap-drop ALL --security-opt no-new-privileges
+  ok "makes an analytical store and answers a query" analyses
+  ok "stops with it" stops_cleanly
+  ok "starts again with it" start_again
+  ok "has the table and answers" still_analyses
+  ok "can be killed with it" kill_now
+  ok "starts with it after kill -9" start_again
+  ok "has the table after kill -9" still_analyses
+  ok "has no shell" has_no_shell
+  ok "has at most $analytics_size_max bytes, compressed" is_small $analytics_size_max
+}
+
+# The image without the library, to which the folder $1 with a library is mounted.
+check_mounted_library() {
+  remove
+  ok "starts with a library that is mounted" start --read-only --volume "$1:/duckdb:ro" \
+    --env OCTAVO_ANALYTICS_ENABLED=true --env OCTAVO_ANALYTICS_LIBRARY=/duckdb/libduckdb.so
+  ok "makes an analytical store with it" analyses
+}
+
+# check_image IMAGE: the checks for it, and for octavo:analytics those of what it adds.
+check_image() {
+  need buildah podman runc netavark iptables jq curl openssl
+  trap remove EXIT
+  image=$1
+  if [[ $image == *:analytics ]]; then
+    check_analytics
+  else
+    check
+    "$root/scripts/install-analytics.sh" "$work/duckdb" >/dev/null
+    check_mounted_library "$work/duckdb"
+  fi
+}
+
+report() {
   echo "$checks checks, $failures failed"
   ((failures == 0))
 }
@@ -359,11 +414,17 @@ command=${1:-all}
 write_configuration
 export CONTAINERS_STORAGE_CONF=$work/storage.conf CONTAINERS_CONF=$work/containers.conf
 case $command in
-  all) build && check ;;
+  all)
+    build
+    build analytics
+    check_image octavo
+    check_image octavo:analytics
+    report
+    ;;
   build) build "$@" ;;
   check)
-    image=${1:?which image?}
-    check
+    check_image "${1:?which image?}"
+    report
     ;;
   podman)
     need podman runc netavark iptables jq

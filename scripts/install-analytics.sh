@@ -1,7 +1,7 @@
 #!/bin/sh
 # install-analytics.sh [FOLDER]: puts DuckDB's library, which the analytical store needs, into FOLDER (default: beside the
-# program of a build, build/). Fetches the pinned package from the npm registry with npm, and compares checksums. Does
-# nothing when the right library is there.
+# program of a build, build/). Fetches the pinned package with npm, which knows its user's registry, or with curl, and
+# compares checksums. Does nothing when the right library is there.
 set -eu
 package=@duckdb/node-bindings-linux-x64
 version=1.5.6-r.1
@@ -27,11 +27,18 @@ if matches "$folder/$library" "$library_sha256"; then
   echo "$folder/$library is there."
   exit 0
 fi
-command -v npm >/dev/null || { echo "npm is missing: install nodejs and npm (scripts/install-deps.sh tests)" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-(cd "$work" && npm pack "$package@$version" --silent --pack-destination . >/dev/null) ||
-  { echo "$package@$version cannot be fetched from the npm registry." >&2; exit 1; }
+if command -v npm >/dev/null; then
+  (cd "$work" && npm pack "$package@$version" --silent --pack-destination . >/dev/null) || fetched=no
+elif command -v curl >/dev/null; then
+  address=https://registry.npmjs.org/$package/-/${package#*/}-$version.tgz
+  curl --silent --show-error --fail --location --retry 3 --output "$work/package.tgz" "$address" || fetched=no
+else
+  echo "npm and curl are missing: install one of them." >&2
+  exit 1
+fi
+[ "${fetched:-yes}" = yes ] || { echo "$package@$version cannot be fetched from the npm registry." >&2; exit 1; }
 archive=$(find "$work" -name '*.tgz')
 matches "$archive" "$package_sha256" || { echo "$package@$version has another checksum than expected." >&2; exit 1; }
 tar -xzf "$archive" -C "$work" "package/$library" package/LICENSE

@@ -13,8 +13,8 @@ packages=(
   libmozjs-102-dev liblucene++-dev libstemmer-dev
 )
 if [[ ${1:-} == tests ]]; then
-  packages+=(catch2 clang-19 clang-format-19 curl jq libclang-rt-19-dev llvm-19 lmdb-utils openssl universal-ctags valgrind
-             wrk python3-venv)
+  packages+=(catch2 ca-certificates clang-19 clang-format-19 curl jq libclang-rt-19-dev llvm-19 lmdb-utils openssl
+             universal-ctags valgrind wrk python3-venv)
   # Debian's npm brings hundreds of packages and does not go well with a Node.js from elsewhere.
   command -v node >/dev/null || packages+=(nodejs)
   command -v npm >/dev/null || packages+=(npm)
