@@ -293,10 +293,25 @@ NextDefinition next_of(const ProjectionRecord& record, std::span<const JoinedDat
   return next;
 }
 
+ProjectionRecord record_of_next(const ProjectionRecord& record) {
+  ProjectionRecord version = record;
+  version.identity = record.next->identity;
+  version.generation = record.next->generation;
+  version.join_tags = record.next->join_tags;
+  version.definition = record.next->definition;
+  if (record.next->target) {
+    version.owner = record.next->target->owner;
+    version.target_tag = record.next->target->tag;
+  }
+  version.former.clear();
+  version.former_target.clear();
+  version.next.reset();
+  return version;
+}
+
 Expected<std::uint32_t> add_next_target(Catalog& catalog, const partitioning::Database& source,
                                         const partitioning::Database& target, const ProjectionRecord& record) {
-  ProjectionRecord version = record;
-  version.definition = record.next->definition;
+  ProjectionRecord version = record_of_next(record);
   version.target_tag = target.instance_tag();
   OCTAVO_TRY(version.owner, next_owner(catalog, version.target_tag));
   const auto fact = owner_fact(source.name(), source.instance_tag(), version);

@@ -45,6 +45,8 @@ std::string new_identity();
 /// A changed definition, with an identity of its own.
 NextDefinition next_of(const ProjectionRecord& record, std::span<const JoinedDatabase> joined,
                        ProjectionDefinition definition);
+/// A changed definition as a projection of its own.
+ProjectionRecord record_of_next(const ProjectionRecord& record);
 /// Gives the changed definition a number in the database that it is built in, and notes that there. It counts when it
 /// is in the record.
 Expected<std::uint32_t> add_next_target(storage::Catalog& catalog, const partitioning::Database& source,

@@ -86,22 +86,6 @@ class ProjectionFollower final : public FeedFollower {
 
 }  // namespace
 
-ProjectionRecord record_of_next(const ProjectionRecord& record) {
-  ProjectionRecord version = record;
-  version.identity = record.next->identity;
-  version.generation = record.next->generation;
-  version.join_tags = record.next->join_tags;
-  version.definition = record.next->definition;
-  if (record.next->target) {
-    version.owner = record.next->target->owner;
-    version.target_tag = record.next->target->tag;
-  }
-  version.former.clear();
-  version.former_target.clear();
-  version.next.reset();
-  return version;
-}
-
 Projections::Projections(partitioning::Database& database, ActiveTasks* tasks, FormReader read_form, Carry carry)
     : database_(database),
       read_form_(read_form),

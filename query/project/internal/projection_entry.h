@@ -27,9 +27,6 @@ inline constexpr std::chrono::milliseconds holding_interval{2};
 /// Then it is tried again later.
 inline constexpr std::chrono::milliseconds holding_max{500};
 
-/// A changed definition as a projection of its own.
-ProjectionRecord record_of_next(const ProjectionRecord& record);
-
 inline std::unexpected<Error> no_projection() {
   return fail(ErrorCode::not_found, "There is no projection of this name.");
 }
