@@ -43,7 +43,8 @@ std::optional<Descriptor> receive_descriptor(const Descriptor& socket);
 
 /// What a frame has.
 enum class FrameKind : std::uint8_t {
-  open_table = 1,     ///< to the process: JSON {file, as, include, beyond, rereads}
+  open_table = 1,     ///< to the process: JSON {file, as, include, beyond, rereads, build, ended, building,
+                      ///< is_beside}
   apply = 2,          ///< to the process: a batch of changes (batch.h)
   remove = 3,         ///< to the process: ids (batch.h)
   list_ids = 4,       ///< to the process: JSON {after, count}
@@ -53,6 +54,7 @@ enum class FrameKind : std::uint8_t {
   export_folder = 7,  ///< to the process: JSON {table: {file, as}, name, parent, folder, owner, partition_by,
                       ///< export_ms}; `name`: of one of its tables
   expire = 8,         ///< to the process: JSON {written_before_s, deleted, count}
+  take_place = 9,     ///< to the process: nothing; the table takes the place of the one that it was built beside
   reply = 16,         ///< from the process: JSON
   rows = 17,          ///< from the process: a piece of a result
   end = 18,           ///< from the process: the result is complete

@@ -42,10 +42,12 @@ class Run {
     std::vector<Partition> partitions;
     {
       OCTAVO_TRY(auto transaction, duckdb::Transaction::begin(connection_, true));
-      OCTAVO_TRY(const auto state, connection_.rows("select checkpoint from octavo.state"));
+      OCTAVO_TRY(const auto state, connection_.rows("select checkpoint, build from octavo.state"));
       if (state.empty()) return fail(ErrorCode::overloaded, "The table was not made yet: try again.");
       checkpoint_ = state.front().front().integer;
-      OCTAVO_TRY(const auto partitioning, Partitioning::create(connection_, wanted_.table, wanted_.partition_by));
+      ExportedTable table = wanted_.table;
+      if (const auto build = state.front()[1].integer; build > 0) table.made += fmt::format(".{}", build);
+      OCTAVO_TRY(const auto partitioning, Partitioning::create(connection_, table, wanted_.partition_by));
       next_.layout = partitioning.layout();
       OCTAVO_TRY(partitions, partitioning.list(connection_));
       OCTAVO_TRY_VOID(write_changed(partitioning, partitions));

@@ -21,57 +21,16 @@ using std::chrono::milliseconds;
 // a processor.
 constexpr milliseconds batch_pause_min{1'000};
 constexpr int batch_pause_factor = 10;
-constexpr milliseconds open_retry_min{500};
-constexpr milliseconds open_retry_max{10'000};
-constexpr std::size_t batch_rows_first = 1'024;
-// Rows that have expired leave this late at most: a part of the time that they stay, within bounds.
-constexpr int expiration_parts = 10;
-constexpr milliseconds expiration_pause_min{1'000};
-constexpr milliseconds expiration_pause_max{60'000};
-
-query::FeedFollower::Options follower_options() {
-  query::FeedFollower::Options options;
-  options.subject = "the analytical store";
-  options.task.type = "analytics";
-  options.rows_first = batch_rows_first;
-  options.leaves_new_writes = true;  // committed() plans a batch for them
-  return options;
-}
+constexpr milliseconds container_retry_min{500};
+constexpr milliseconds container_retry_max{10'000};
+// The table that answers may be ahead of the one that is to replace it, by a batch.
+constexpr milliseconds building_retry{300};
 
 std::unexpected<Error> no_store() {
   return fail(ErrorCode::not_found, "The database has no analytical store: PUT /{db}/_analytics makes one.");
 }
 
 }  // namespace
-
-/// Keeps what it uses, as its last job may end after the store is gone.
-class DatabaseAnalytics::Follower final : public query::FeedFollower {
- public:
-  Follower(query::FollowContext& context, std::shared_ptr<TableFeed> feed)
-      : FeedFollower(context, *feed, follower_options()), progress_(context.progress), feed_(std::move(feed)) {}
-
-  bool is_complete() const { return is_complete_.load(std::memory_order_acquire); }
-
- private:
-  void caught_up() override {
-    if (!is_complete_.exchange(true, std::memory_order_acq_rel)) progress_.notify_all();
-  }
-
-  partitioning::ChangeNotifier& progress_;
-  const std::shared_ptr<TableFeed> feed_;
-  std::atomic<bool> is_complete_{false};
-};
-
-struct DatabaseAnalytics::Entry {
-  explicit Entry(Definition defined) : definition(std::move(defined)) {}
-
-  const Definition definition;
-  std::shared_ptr<TableFeed> feed;     ///< null: analytics are not enabled
-  std::shared_ptr<Follower> follower;  ///< null, as above
-  std::atomic<bool> is_open{false};    ///< the table's checkpoint is known
-  std::mutex mutex;                    ///< guards the next one
-  std::optional<Error> unopened;       ///< why it is not open yet
-};
 
 DatabaseAnalytics::DatabaseAnalytics(partitioning::Database& database, ContainerTtl read_ttl, Process* process,
                                      boost::asio::thread_pool& pool, query::ActiveTasks* tasks)
@@ -80,24 +39,29 @@ DatabaseAnalytics::DatabaseAnalytics(partitioning::Database& database, Container
       process_(process),
       context_{database, tasks, jobs_, progress_, nullptr},
       jobs_(pool) {
-  auto definition = definition_of(database.engine().catalog(), database.instance_tag());
-  if (!definition) {
-    spdlog::error("database {}: its analytical store: {}", database.name(), definition.error().reason);
-  } else if (*definition) {
-    jobs_.post([this, defined = **definition] {
+  const auto stored = definitions_of(database.engine().catalog(), database.instance_tag());
+  if (!stored) {
+    spdlog::error("database {}: its analytical store: {}", database.name(), stored.error().reason);
+  } else if (*stored) {
+    jobs_.post([this, definitions = **stored] {
       const std::lock_guard changing(change_mutex_);
       {
         const std::lock_guard lock(mutex_);
-        if (entry_ || stopped_) return;
+        if (tables_.answering || stopped_) return;
       }
-      replace(std::make_shared<Entry>(defined));
+      Tables found{make_table(definitions.answering), nullptr};
+      if (definitions.building && process_ != nullptr) {
+        found.building = make_building(*definitions.building);
+        found.building->feed().forget_place();  // it may have taken it before a crash
+      }
+      if (process_ != nullptr) set_builds(found, definitions.last_build);
+      replace(found);
     });
     any_.store(true, std::memory_order_release);
   }
   // A crash may have come between the change of the container and that of its store.
-  if (process_ != nullptr && (read_ttl_(database) != 0 || (definition && *definition && (*definition)->by_container))) {
-    container_changed();
-  }
+  const bool may_ask = stored && *stored && (*stored)->answering.by_container;
+  if (process_ != nullptr && (read_ttl_(database_) != 0 || may_ask)) container_changed();
 }
 
 DatabaseAnalytics::~DatabaseAnalytics() {
@@ -109,33 +73,108 @@ void DatabaseAnalytics::resume(partitioning::Engine& engine) {
   query::open_sources(engine, "databases with an analytical store", databases_with_store);
 }
 
-DatabaseAnalytics::EntryPtr DatabaseAnalytics::entry() const {
+DatabaseAnalytics::Tables DatabaseAnalytics::tables() const {
   const std::lock_guard lock(mutex_);
-  return entry_;
+  return tables_;
 }
 
-// Called with change_mutex_ held. Null: the store ends.
-void DatabaseAnalytics::replace(EntryPtr next) {
-  if (next && process_ != nullptr) {
-    next->feed = std::make_shared<TableFeed>(database_, next->definition, *process_);
-    next->follower = std::make_shared<Follower>(context_, next->feed);
-  }
-  EntryPtr before;
+std::uint64_t DatabaseAnalytics::last_build(const Tables& tables) {
+  return std::max(tables.answering->feed().builds_ended(), tables.building ? tables.building->definition().build : 0);
+}
+
+// `last`: the largest number that has been used.
+void DatabaseAnalytics::set_builds(const Tables& tables, std::uint64_t last) {
+  const std::uint64_t building = tables.building ? tables.building->definition().build : 0;
+  tables.answering->feed().set_builds(building != 0 ? building - 1 : last, building);
+}
+
+DatabaseAnalytics::TablePtr DatabaseAnalytics::make_table(const Definition& definition) {
+  return std::make_shared<FollowedTable>(context_, definition, process_);
+}
+
+DatabaseAnalytics::TablePtr DatabaseAnalytics::make_building(const Definition& definition) {
+  return std::make_shared<FollowedTable>(context_, definition, process_,
+                                         [this] { plan_end_of_building(milliseconds(0)); });
+}
+
+// Called with change_mutex_ held. Null: the store ends. False: it was shut down.
+bool DatabaseAnalytics::replace(const Tables& next) {
+  Tables before;
   std::shared_ptr<partitioning::Database> held;
+  const bool is_followed = next.answering && next.answering->is_followed();
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return false;
+    before = std::exchange(tables_, next);
+    held = std::exchange(keeps_open_, is_followed ? database_.weak_from_this().lock() : nullptr);
+    any_.store(next.answering != nullptr, std::memory_order_release);
+  }
+  for (const TablePtr& table : {before.building, before.answering}) {
+    if (!table || !table->is_followed()) continue;
+    table->interrupt();
+    table->close();
+  }
+  if (before.answering) {
+    const Definition former = before.answering->definition();
+    if (!former.group.empty()) remove_files(place_of(database_, former));
+  }
+  if (next.answering) remove_files_but(next.answering->definition().id);
+  if (is_followed) next.answering->start();
+  if (next.building) next.building->start();
+  return true;
+}
+
+// Called with change_mutex_ held, when there is a table that answers. Null: nothing is built any more.
+void DatabaseAnalytics::change_building(const TablePtr& next) {
+  Tables former;
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
-    before = std::exchange(entry_, next);
-    held = std::exchange(keeps_open_, next && next->feed ? database_.weak_from_this().lock() : nullptr);
-    any_.store(next != nullptr, std::memory_order_release);
+    former = tables_;
+    tables_.building = next;
   }
-  if (before && before->follower) {
-    before->follower->set_stopping(true);
-    before->feed->close();
+  set_builds({former.answering, next}, last_build(former));
+  if (former.building) {
+    former.building->interrupt();
+    former.building->close();
+    // What was built goes when the table that answers is opened, or the next one is made.
+    if (!next) former.answering->start_again();
   }
-  if (before && !before->definition.group.empty()) remove_files(place_of(database_, before->definition));
-  if (next) remove_files_but(next->definition.id);
-  if (next && next->feed) start(next);
+  if (next) next->start();
+  context_.progress.notify_all();
+}
+
+void DatabaseAnalytics::plan_end_of_building(milliseconds delay) {
+  jobs_.post_after(delay, [this] { end_building(); });
+}
+
+// The table that was built takes the place of the one that answers.
+void DatabaseAnalytics::end_building() {
+  const std::lock_guard changing(change_mutex_);
+  const Tables now = tables();
+  if (!now.building || !now.building->is_open()) return;
+  if (now.building->feed().is_beside() && !now.building->is_complete()) return;
+  const auto taken = run_guarded("replacing the table of an analytical store",
+                                 [&] { return now.building->feed().take_place_of(now.answering->feed()); });
+  if (!taken) spdlog::warn("database {}: the analytical store: {}", database_.name(), taken.error().reason);
+  if (!taken || !*taken) {
+    now.building->wake();
+    return plan_end_of_building(building_retry);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    tables_ = {now.building, nullptr};
+  }
+  now.answering->interrupt();
+  now.answering->close();
+  set_builds({now.building, nullptr}, last_build(now));
+  const auto stored = store_definitions(database_, {now.building->definition(), std::nullopt, last_build(now)});
+  // The next start finds the table in its place, and stores the definition then.
+  if (!stored) spdlog::error("database {}: the analytical store: {}", database_.name(), stored.error().reason);
+  now.building->start();
+  now.building->answer();
+  context_.progress.notify_all();
 }
 
 // Those of former definitions, which a crash may have left.
@@ -149,62 +188,9 @@ void DatabaseAnalytics::remove_files_but(const std::string& id) const {
   }
 }
 
-void DatabaseAnalytics::start(const EntryPtr& entry) {
-  jobs_.post([this, weak = std::weak_ptr(entry)] {
-    if (const auto opened = weak.lock()) open(opened, open_retry_min);
-  });
-}
-
-void DatabaseAnalytics::open(const EntryPtr& entry, milliseconds retry) {
-  const auto opened = run_guarded("opening an analytical store", [&] { return entry->feed->open(); });
-  if (opened) {
-    {
-      const std::lock_guard lock(entry->mutex);
-      entry->unopened.reset();
-    }
-    entry->is_open.store(true, std::memory_order_release);
-    progress_.notify_all();
-    entry->follower->wake();
-    plan_expiration(entry, milliseconds(0));
-    return;
-  }
-  {
-    const std::lock_guard lock(entry->mutex);
-    if (!entry->unopened || entry->unopened->reason != opened.error().reason) {
-      spdlog::warn("database {}: the analytical store waits: {}", database_.name(), opened.error().reason);
-    }
-    entry->unopened = opened.error();
-  }
-  progress_.notify_all();
-  jobs_.post_after(retry, [this, weak = std::weak_ptr(entry), retry] {
-    if (const auto again = weak.lock()) open(again, std::min(2 * retry, open_retry_max));
-  });
-}
-
-// Whether or not documents change.
-void DatabaseAnalytics::remove_expired(const EntryPtr& entry) {
-  if (this->entry() != entry) return;
-  const auto begun = std::chrono::steady_clock::now();
-  const auto more = run_guarded("removing expired rows", [&] { return entry->feed->remove_expired(); });
-  const auto took = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begun);
-  const std::int64_t ttl = entry->feed->ttl_s();
-  if (!more) return plan_expiration(entry, open_retry_max);
-  if (*more) return plan_expiration(entry, std::max(batch_pause_min, batch_pause_factor * took));
-  if (ttl <= 0) return;
-  plan_expiration(entry, std::clamp(milliseconds(std::chrono::seconds(ttl)) / expiration_parts, expiration_pause_min,
-                                    expiration_pause_max));
-}
-
-void DatabaseAnalytics::plan_expiration(const EntryPtr& entry, milliseconds delay) {
-  jobs_.post_after(delay, [this, weak = std::weak_ptr(entry)] {
-    if (const auto expiring = weak.lock()) remove_expired(expiring);
-  });
-}
-
 Expected<void> DatabaseAnalytics::define(Definition definition) {
   const std::lock_guard changing(change_mutex_);
   if (process_ == nullptr) return fail(ErrorCode::unsupported, "Analytics are not enabled.");
-  const EntryPtr before = entry();
   // A library that cannot be used is told to the client, not to the log only. A process that starts again is waited
   // for.
   if (const auto channel = process_->connect(); !channel && !may_pass(channel.error())) {
@@ -212,44 +198,57 @@ Expected<void> DatabaseAnalytics::define(Definition definition) {
   }
   if (const std::int64_t ttl_s = read_ttl_(database_); ttl_s != 0) {
     OCTAVO_TRY(definition, definition.with_ttl(ttl_s));
-    definition.by_container = before && before->definition.by_container;
+    const TablePtr before = tables().answering;
+    definition.by_container = before && before->definition().by_container;
   }
   return define_with_lock(std::move(definition));
 }
 
 // Called with change_mutex_ held.
 Expected<void> DatabaseAnalytics::define_with_lock(Definition definition) {
-  const EntryPtr before = entry();
-  if (before && before->definition.json == definition.json) return {};
-  const bool keeps_table = before && before->definition.differs_in_ttl_only(definition);
-  if (keeps_table) {
-    definition.id = before->definition.id;
-    definition.rereads = before->definition.rereads + (before->definition.lacks_rows_of(definition) ? 1 : 0);
+  const Tables before = tables();
+  if (!before.answering) return define_in_new_file(std::move(definition));
+  const Definition answering = before.answering->definition();
+  const Definition latest = before.building ? before.building->definition() : answering;
+  if (latest.json == definition.json) return {};
+  if (before.building && (!before.building->feed().knows_place() || !before.building->feed().is_beside())) {
+    return fail(ErrorCode::overloaded, "The table is being replaced: try again.");
   }
-  OCTAVO_TRY_VOID(store_definition(database_, definition));
-  auto next = std::make_shared<Entry>(std::move(definition));
-  if (keeps_table) {
-    take_over(*before, next);
-  } else {
-    replace(std::move(next));
+  definition.id = latest.id;
+  for (const TablePtr& table : {before.building, before.answering}) {
+    if (!table) continue;
+    const Definition has = table->definition();
+    const bool differs_in_ttl = has.differs_in_ttl_only(definition);
+    if (!differs_in_ttl && has.json != definition.json) continue;
+    definition.build = has.build;
+    definition.rereads = has.rereads + (differs_in_ttl && has.lacks_rows_of(definition) ? 1 : 0);
+    if (table == before.building) {
+      OCTAVO_TRY_VOID(store_definitions(database_, {answering, definition, last_build(before)}));
+    } else {
+      OCTAVO_TRY_VOID(store_definitions(database_, {definition, std::nullopt, last_build(before)}));
+      if (before.building) change_building(nullptr);
+    }
+    definition.group_name.clear();
+    if (differs_in_ttl) table->change_ttl(std::move(definition));
+    return {};
   }
+  const bool is_useless = before.answering->is_open() && !before.answering->is_built();
+  if (!answering.shares_place_with(definition) || is_useless) return define_in_new_file(std::move(definition));
+  definition.build = last_build(before) + 1;
+  OCTAVO_TRY_VOID(store_definitions(database_, {answering, definition, definition.build}));
+  definition.group_name.clear();
+  change_building(make_building(definition));
   return {};
 }
 
-// Called with change_mutex_ held. The table and what feeds it stay.
-void DatabaseAnalytics::take_over(const Entry& before, const EntryPtr& next) {
-  next->feed = before.feed;
-  next->follower = before.follower;
-  next->is_open.store(before.is_open.load());
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) return;
-    entry_ = next;
-  }
-  next->feed->change_ttl(next->definition);
-  if (!next->is_open.load()) return start(next);
-  next->follower->wake();
-  plan_expiration(next, milliseconds(0));
+// Called with change_mutex_ held. In another file.
+Expected<void> DatabaseAnalytics::define_in_new_file(Definition definition) {
+  definition.id = Definition::new_id();
+  definition.build = 0;
+  OCTAVO_TRY_VOID(store_definitions(database_, {definition, std::nullopt, definition.build}));
+  definition.group_name.clear();
+  replace({make_table(definition), nullptr});
+  return {};
 }
 
 Expected<void> DatabaseAnalytics::remove() {
@@ -266,7 +265,7 @@ Expected<void> DatabaseAnalytics::remove_with_lock() {
   OCTAVO_TRY(const auto definition, definition_of(database_.engine().catalog(), database_.instance_tag()));
   if (!definition) return no_store();
   OCTAVO_TRY_VOID(erase_definition(database_));
-  replace(nullptr);
+  replace({});
   remove_files_but("");
   return {};
 }
@@ -277,7 +276,7 @@ void DatabaseAnalytics::container_changed() {
     if (const auto followed = run_guarded("the store of a container", [&] { return follow_container(); }); !followed) {
       spdlog::error("database {}: the analytical store that it asks for: {}", database_.name(),
                     followed.error().reason);
-      jobs_.post_after(open_retry_max, [this] { container_changed(); });
+      jobs_.post_after(container_retry_max, [this] { container_changed(); });
     }
   });
 }
@@ -286,14 +285,15 @@ Expected<void> DatabaseAnalytics::follow_container() {
   const std::lock_guard changing(change_mutex_);
   if (database_.deleted()) return {};
   const std::int64_t ttl_s = read_ttl_(database_);
-  OCTAVO_TRY(const auto stored, definition_of(database_.engine().catalog(), database_.instance_tag()));
-  if (ttl_s == 0) return stored && stored->by_container ? remove_with_lock() : Expected<void>{};
-  if (stored && stored->ttl_s == ttl_s) return {};
-  if (stored && !entry()) {  // it is being opened
-    jobs_.post_after(open_retry_min, [this] { container_changed(); });
+  OCTAVO_TRY(const auto stored, definitions_of(database_.engine().catalog(), database_.instance_tag()));
+  if (ttl_s == 0) return stored && stored->latest().by_container ? remove_with_lock() : Expected<void>{};
+  if (stored && stored->latest().ttl_s == ttl_s) return {};
+  if (stored && !tables().answering) {  // it is being opened
+    jobs_.post_after(container_retry_min, [this] { container_changed(); });
     return {};
   }
-  OCTAVO_TRY(auto wanted, stored ? stored->with_ttl(ttl_s) : Definition::of_container(database_.name(), ttl_s));
+  OCTAVO_TRY(auto wanted,
+             stored ? stored->latest().with_ttl(ttl_s) : Definition::of_container(database_.name(), ttl_s));
   if (!stored) {
     const std::string name = wanted.group;
     OCTAVO_TRY(const auto key, key_of_group(database_.engine().catalog(), name));
@@ -307,10 +307,11 @@ Expected<void> DatabaseAnalytics::follow_container() {
 }
 
 std::optional<DatabaseAnalytics::View> DatabaseAnalytics::view() {
-  const EntryPtr shown = entry();
+  const Tables shown_tables = tables();
+  const TablePtr& table = shown_tables.answering;
   View view;
-  if (shown) {
-    view.definition = shown->definition;
+  if (table) {
+    view.definition = table->definition();
   } else {
     // It may not have been opened yet.
     const auto definition = definition_of(database_.engine().catalog(), database_.instance_tag());
@@ -318,54 +319,55 @@ std::optional<DatabaseAnalytics::View> DatabaseAnalytics::view() {
     view.definition = **definition;
   }
   view.place = place_of(database_, view.definition);
-  if (!view.definition.group.empty()) {
-    const auto name = name_of_group(database_.engine().catalog(), view.definition.group);
-    if (name) view.definition.json["group"] = *name;
-  }
-  if (!shown) {
+  view.definition.json = shown(view.definition);
+  if (!table || !table->is_followed()) {
     view.state = process_ != nullptr ? "building" : "disabled";
     return view;
   }
-  if (!shown->feed) {
-    view.state = "disabled";
-    return view;
-  }
-  view.sequence = shown->feed->checkpoint();
+  view.sequence = table->feed().checkpoint();
   view.behind = database_.changes_after(view.sequence);
-  {
-    const std::lock_guard lock(shown->mutex);
-    view.failure = shown->unopened;
+  view.failure = table->failure();
+  view.state = view.failure ? "waiting" : table->is_complete() ? "following" : "building";
+  if (const TablePtr& building = shown_tables.building) {
+    const auto sequence = building->feed().checkpoint();
+    view.building = {shown(building->definition()), building->failure(), sequence, database_.changes_after(sequence)};
   }
-  if (!view.failure) view.failure = shown->follower->failure();
-  view.state = view.failure ? "waiting" : shown->follower->is_complete() ? "following" : "building";
   return view;
 }
 
-Expected<bool> DatabaseAnalytics::is_reached(const partitioning::Database& database, const Entry& entry,
-                                             storage::Sequence sequence) {
-  OCTAVO_TRY(const partitioning::HiddenDeletions hidden, database.hidden_deletions());
-  return entry.feed->checkpoint() >= sequence && entry.feed->purge_count() >= hidden.purge_count &&
-         (entry.feed->built() || entry.follower->is_complete());
+// With the name of the group.
+boost::json::object DatabaseAnalytics::shown(const Definition& definition) const {
+  boost::json::object json = definition.json;
+  if (definition.group.empty()) return json;
+  const auto name = name_of_group(database_.engine().catalog(), definition.group);
+  if (name) json["group"] = *name;
+  return json;
 }
 
-Task<Expected<void>> DatabaseAnalytics::wait(storage::Sequence sequence,
+Task<Expected<void>> DatabaseAnalytics::wait(storage::Sequence sequence, bool built,
                                              std::chrono::steady_clock::time_point deadline) {
   const auto keep_database = database_.shared_from_this();
   while (true) {
     const std::uint64_t epoch = progress_.epoch();
-    const EntryPtr found = entry();
-    if (!found && !any_.load(std::memory_order_acquire)) co_return no_store();
-    if (found && !found->feed)
+    const Tables found = tables();
+    const TablePtr& table = found.answering;
+    if (!table && !any_.load(std::memory_order_acquire)) co_return no_store();
+    if (table && !table->is_followed())
       co_return fail(ErrorCode::unsupported, "Analytics are not enabled.", "analytics_disabled");
-    if (found && found->is_open.load(std::memory_order_acquire)) {
-      std::function<Expected<bool>()> is_there = [this, found, sequence] {
-        return is_reached(database_, *found, sequence);
-      };
-      co_return co_await found->follower->wait(std::move(is_there), deadline);
+    const bool waits_for_building = built && found.building;
+    if (table && table->is_open() && !waits_for_building) {
+      auto reached = co_await table->wait(sequence, deadline);
+      // Another table may have taken its place meanwhile.
+      if (reached || reached.error().code != ErrorCode::not_found || tables().answering == table) co_return reached;
+      continue;
     }
-    if (found) {
-      const std::lock_guard lock(found->mutex);
-      if (found->unopened && !may_pass(*found->unopened)) co_return std::unexpected(*found->unopened);
+    if (waits_for_building && found.building->is_open()) {
+      const auto reached = co_await found.building->wait(sequence, deadline);
+      if (!reached && reached.error().code != ErrorCode::not_found) co_return reached;
+    }
+    const TablePtr& opened = waits_for_building ? found.building : table;
+    if (const auto failure = opened ? opened->unopened() : std::nullopt; failure && !may_pass(*failure)) {
+      co_return std::unexpected(*failure);
     }
     const bool notified = co_await progress_.wait(epoch, deadline);
     if (!notified) co_return fail(ErrorCode::timeout, "The analytical store is not open yet.");
@@ -379,30 +381,33 @@ Expected<std::string> DatabaseAnalytics::group() const {
 
 Expected<TablePlace> DatabaseAnalytics::table() {
   constexpr std::string_view opens = "The analytical store is being opened: try again.";
-  const EntryPtr found = entry();
+  const TablePtr found = tables().answering;
   if (!found) {
     OCTAVO_TRY(const auto definition, definition_of(database_.engine().catalog(), database_.instance_tag()));
     if (!definition) return no_store();
     return fail(ErrorCode::overloaded, std::string(opens));
   }
-  if (!found->feed || !found->is_open.load(std::memory_order_acquire)) {
-    const std::lock_guard lock(found->mutex);
-    if (found->unopened) return std::unexpected(*found->unopened);
+  if (!found->is_followed()) return fail(ErrorCode::overloaded, std::string(opens));
+  if (!found->is_open()) {
+    if (auto unopened = found->unopened()) return std::unexpected(*std::move(unopened));
     return fail(ErrorCode::overloaded, std::string(opens));
   }
-  if (!found->feed->built() && !found->follower->is_complete()) {
+  if (!found->is_built()) {
     return fail(
         ErrorCode::overloaded,
         fmt::format("The table is being built: it has the database up to the sequence {} of {}. Try again later.",
-                    found->feed->checkpoint(), database_.watermark()));
+                    found->feed().checkpoint(), database_.watermark()));
   }
-  return place_of(database_, found->definition);
+  return place_of(database_, found->definition());
 }
 
 void DatabaseAnalytics::committed() {
   if (!any_.load(std::memory_order_relaxed) || planned_.exchange(true, std::memory_order_acq_rel)) return;
-  const EntryPtr followed = entry();
-  const auto last = followed && followed->feed ? followed->feed->last_batch() : milliseconds(0);
+  const Tables followed = tables();
+  milliseconds last{0};
+  for (const TablePtr& table : {followed.answering, followed.building}) {
+    if (table && table->is_followed()) last = std::max(last, table->last_batch());
+  }
   jobs_.post_after(std::max(batch_pause_min, batch_pause_factor * last), [this] {
     planned_.store(false, std::memory_order_release);
     wake();
@@ -410,38 +415,41 @@ void DatabaseAnalytics::committed() {
 }
 
 void DatabaseAnalytics::wake() {
-  const EntryPtr followed = entry();
-  if (followed && followed->is_open.load(std::memory_order_acquire)) followed->follower->wake();
+  const Tables followed = tables();
+  for (const TablePtr& table : {followed.answering, followed.building}) {
+    if (table && table->is_followed()) table->wake();
+  }
 }
 
 storage::Sequence DatabaseAnalytics::followed_through() const {
-  constexpr auto all = std::numeric_limits<storage::Sequence>::max();
-  const EntryPtr followed = any_.load(std::memory_order_acquire) ? entry() : nullptr;
-  if (!followed || !followed->follower || !followed->is_open.load(std::memory_order_acquire)) return all;
-  return followed->follower->makes_progress() ? followed->feed->checkpoint() : all;
+  auto through = std::numeric_limits<storage::Sequence>::max();
+  if (!any_.load(std::memory_order_acquire)) return through;
+  const Tables followed = tables();
+  for (const TablePtr& table : {followed.answering, followed.building}) {
+    if (table && table->is_followed()) through = std::min(through, table->followed_through());
+  }
+  return through;
 }
 
 void DatabaseAnalytics::shut_down() {
-  EntryPtr followed;
+  Tables followed;
   std::shared_ptr<partitioning::Database> held;
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
-    followed = std::exchange(entry_, nullptr);
+    followed = std::exchange(tables_, {});
     held = std::exchange(keeps_open_, nullptr);
   }
-  if (followed && followed->follower) {
-    followed->follower->set_stopping(true);
-    followed->feed->interrupt();
-  }
+  const bool is_followed = followed.answering && followed.answering->is_followed();
+  if (is_followed) followed.answering->interrupt();
+  if (followed.building) followed.building->interrupt();
   context_.shut_down = true;
   jobs_.stop();
-  if (followed && followed->follower) {
-    followed->follower->end_task();
-    followed->feed->close();
-  }
-  if (followed && database_.deleted() && !followed->definition.group.empty()) {
-    remove_files(place_of(database_, followed->definition));
+  if (is_followed) followed.answering->close();
+  if (followed.building) followed.building->close();
+  if (is_followed && database_.deleted()) {
+    const Definition definition = followed.answering->definition();
+    if (!definition.group.empty()) remove_files(place_of(database_, definition));
   }
   progress_.notify_all();
 }

@@ -10,8 +10,8 @@
 #include <boost/asio/thread_pool.hpp>
 
 #include "analytics/follow/definition.h"
+#include "analytics/follow/followed_table.h"
 #include "analytics/follow/groups.h"
-#include "analytics/follow/table_feed.h"
 #include "analytics/process/process.h"
 #include "base/jobs/background_jobs.h"
 #include "base/task.h"
@@ -28,6 +28,10 @@ using ContainerTtl = std::int64_t (*)(const partitioning::Database& database);
 
 /// The analytical store of an open database: its definition, and what keeps its table up to date.
 ///
+/// The table of another definition is built beside the one that answers, in the same file. Both follow the database.
+/// When the new one is complete it takes the place of the other one in one transaction of DuckDB; then the definition
+/// in the catalog changes. After a crash between the two the process says which of them the table has.
+///
 /// Thread-safe. As long as there is a store that is followed the database stays open.
 class DatabaseAnalytics final : public query::FeedAttachment {
  public:
@@ -39,8 +43,9 @@ class DatabaseAnalytics final : public query::FeedAttachment {
   // These block, as they write to the catalog.
 
   /// Begins the store, or gives it another definition, whose time a container decides that asks for a store: then its
-  /// table is made again, unless only the time differs that rows stay. Errors: those of Process::connect that do not
-  /// pass; conflict: another database of the group has the name.
+  /// table is made again, unless only the time differs that rows stay: beside the one that answers, if that has all
+  /// documents and keeps its group and name. Errors: those of Process::connect that do not pass; conflict: another
+  /// database of the group has the name.
   Expected<void> define(Definition definition);
   /// Ends the store and removes its file. Errors: not_found: the database has no store; bad_request: the container asks
   /// for it.
@@ -55,6 +60,14 @@ class DatabaseAnalytics final : public query::FeedAttachment {
     std::optional<Error> failure;
     storage::Sequence sequence = 0;
     storage::Sequence behind = 0;  ///< changes that the table lacks, at most
+    /// What is being built beside the table, and is to take its place.
+    struct Building {
+      boost::json::object definition;
+      std::optional<Error> failure;
+      storage::Sequence sequence = 0;
+      storage::Sequence behind = 0;
+    };
+    std::optional<Building> building;
   };
   /// nullopt: the database has no analytical store.
   std::optional<View> view();
@@ -64,9 +77,10 @@ class DatabaseAnalytics final : public query::FeedAttachment {
   /// The key of the database's group; empty: it has none, or no store. Reads the catalog.
   Expected<std::string> group() const;
 
-  /// Waits until the table has what the database had up to `sequence`, and lacks what was purged. Errors: not_found:
-  /// there is no store; timeout at the deadline; why the table cannot be followed.
-  Task<Expected<void>> wait(storage::Sequence sequence, std::chrono::steady_clock::time_point deadline);
+  /// Waits until the table has what the database had up to `sequence`, and lacks what was purged. `built`: and until
+  /// nothing is built beside it any more. Errors: not_found: there is no store; timeout at the deadline; why the table
+  /// cannot be followed.
+  Task<Expected<void>> wait(storage::Sequence sequence, bool built, std::chrono::steady_clock::time_point deadline);
 
   /// Opens the databases that have a store, so that they are followed after a restart.
   static void resume(partitioning::Engine& engine);
@@ -76,33 +90,37 @@ class DatabaseAnalytics final : public query::FeedAttachment {
   storage::Sequence followed_through() const override;
 
  private:
-  class Follower;
-  struct Entry;
-  using EntryPtr = std::shared_ptr<Entry>;
-  void start(const EntryPtr& entry);
-  void open(const EntryPtr& entry, std::chrono::milliseconds retry);
+  using TablePtr = std::shared_ptr<FollowedTable>;
+  struct Tables {
+    TablePtr answering;  ///< null: there is no store
+    TablePtr building;   ///< beside it; null: nothing is
+  };
+  Tables tables() const;
+  static std::uint64_t last_build(const Tables& tables);
+  static void set_builds(const Tables& tables, std::uint64_t last);
+  TablePtr make_table(const Definition& definition);
+  TablePtr make_building(const Definition& definition);
   Expected<void> define_with_lock(Definition definition);
+  Expected<void> define_in_new_file(Definition definition);
   Expected<void> remove_with_lock();
   Expected<void> follow_container();
-  void replace(EntryPtr next);
-  void take_over(const Entry& before, const EntryPtr& next);
-  void remove_expired(const EntryPtr& entry);
-  void plan_expiration(const EntryPtr& entry, std::chrono::milliseconds delay);
+  bool replace(const Tables& next);
+  void change_building(const TablePtr& next);
+  void plan_end_of_building(std::chrono::milliseconds delay);
+  void end_building();
+  boost::json::object shown(const Definition& definition) const;
   void remove_files_but(const std::string& id) const;
   void wake();
-  EntryPtr entry() const;
-  static Expected<bool> is_reached(const partitioning::Database& database, const Entry& entry,
-                                   storage::Sequence sequence);
 
   partitioning::Database& database_;
   const ContainerTtl read_ttl_;
   Process* const process_;
   std::atomic<bool> any_{false};
   std::atomic<bool> planned_{false};
-  std::mutex change_mutex_;  ///< held while the store is defined or removed
+  std::mutex change_mutex_;  ///< held while the store is defined or removed, or its table is replaced
 
   mutable std::mutex mutex_;  ///< guards the members up to the empty line
-  EntryPtr entry_;            ///< null: there is no store
+  Tables tables_;
   std::shared_ptr<partitioning::Database> keeps_open_;
   bool stopped_ = false;
 

@@ -128,6 +128,10 @@ Expected<void> check_reserved(std::string_view as) {
 
 }  // namespace
 
+std::string Definition::new_id() {
+  return crypto::hex_identity(crypto::random_bytes(id_bytes));
+}
+
 Expected<Definition> Definition::parse(const json::object& object) {
   Definition definition;
   std::string_view mode = well_defined;
@@ -172,7 +176,7 @@ Expected<Definition> Definition::parse(const json::object& object) {
     return fail(ErrorCode::bad_request,
                 "`group` and `as` belong together, such as {\"group\":\"shop\",\"as\":\"orders\"}.", syntax_word);
   }
-  definition.id = crypto::hex_identity(crypto::random_bytes(id_bytes));
+  definition.id = new_id();
   definition.json = object;
   definition.json["mode"] = mode;
   if (definition.ttl_s == 0) definition.json.erase("ttl");
@@ -232,29 +236,64 @@ bool Definition::lacks_rows_of(const Definition& other) const {
   return ttl_s > 0 && (other.ttl_s <= 0 || other.ttl_s > ttl_s);
 }
 
-Expected<std::optional<Definition>> definition_of(Catalog& catalog, std::string_view tag) {
-  OCTAVO_TRY(const auto text, catalog.fact(Catalog::area_of_database(tag), fact_name));
-  if (!text) return std::nullopt;
-  const auto damaged = [] { return fail(ErrorCode::corrupted, "What is stored of the analytical store is damaged."); };
-  const auto parsed = query::parse_json(*text);
-  if (!parsed || !parsed->is_object()) return damaged();
-  const auto* const stored = parsed->get_object().if_contains("definition");
-  const std::string id = query::text_member(parsed->get_object(), "id");
-  if (stored == nullptr || !stored->is_object() || id.empty()) return damaged();
-  OCTAVO_TRY(auto definition, Definition::parse(stored->get_object()));
-  definition.id = id;
-  const auto* const rereads = parsed->get_object().if_contains("rereads");
-  const auto* const by_container = parsed->get_object().if_contains("by_container");
-  definition.by_container = by_container != nullptr && by_container->is_bool() && by_container->get_bool();
-  if (rereads != nullptr && rereads->is_number()) definition.rereads = rereads->to_number<std::uint64_t>();
+namespace {
+
+std::uint64_t stored_number(const json::object& stored, std::string_view name) {
+  const auto* const number = stored.if_contains(name);
+  return number != nullptr && number->is_number() ? number->to_number<std::uint64_t>() : 0;
+}
+
+std::unexpected<Error> damaged() {
+  return fail(ErrorCode::corrupted, "What is stored of the analytical store is damaged.");
+}
+
+Expected<Definition> read_stored(const json::object& stored) {
+  const auto* const defined = stored.if_contains("definition");
+  if (defined == nullptr || !defined->is_object()) return damaged();
+  OCTAVO_TRY(auto definition, Definition::parse(defined->get_object()));
+  definition.build = stored_number(stored, "build");
+  definition.rereads = stored_number(stored, "rereads");
   return definition;
 }
 
-std::vector<storage::FactChange> facts_of(std::string_view tag, const Definition& definition) {
-  const json::object stored{{"id", definition.id},
-                            {"rereads", definition.rereads},
-                            {"by_container", definition.by_container},
-                            {"definition", definition.json}};
+json::object stored_form(const Definition& definition) {
+  return {{"build", definition.build}, {"rereads", definition.rereads}, {"definition", definition.json}};
+}
+
+}  // namespace
+
+Expected<std::optional<StoreDefinitions>> definitions_of(Catalog& catalog, std::string_view tag) {
+  OCTAVO_TRY(const auto text, catalog.fact(Catalog::area_of_database(tag), fact_name));
+  if (!text) return std::nullopt;
+  const auto parsed = query::parse_json(*text);
+  if (!parsed || !parsed->is_object()) return damaged();
+  const json::object& stored = parsed->get_object();
+  OCTAVO_TRY(auto answering, read_stored(stored));
+  answering.id = query::text_member(stored, "id");
+  if (answering.id.empty()) return damaged();
+  const auto* const by_container = stored.if_contains("by_container");
+  answering.by_container = by_container != nullptr && by_container->is_bool() && by_container->get_bool();
+  StoreDefinitions definitions{std::move(answering), std::nullopt, stored_number(stored, "last_build")};
+  if (const auto* const building = stored.if_contains("building"); building != nullptr && building->is_object()) {
+    OCTAVO_TRY(definitions.building, read_stored(building->get_object()));
+    definitions.building->id = definitions.answering.id;
+    definitions.building->by_container = definitions.answering.by_container;
+  }
+  return definitions;
+}
+
+Expected<std::optional<Definition>> definition_of(Catalog& catalog, std::string_view tag) {
+  OCTAVO_TRY(auto definitions, definitions_of(catalog, tag));
+  if (!definitions) return std::nullopt;
+  return std::move(definitions->answering);
+}
+
+std::vector<storage::FactChange> facts_of(std::string_view tag, const StoreDefinitions& definitions) {
+  json::object stored = stored_form(definitions.answering);
+  stored["id"] = definitions.answering.id;
+  stored["by_container"] = definitions.latest().by_container;
+  stored["last_build"] = definitions.last_build;
+  if (definitions.building) stored["building"] = stored_form(*definitions.building);
   return {{std::string(databases_area), std::string(tag), ""},
           {Catalog::area_of_database(tag), std::string(fact_name), json::serialize(stored)}};
 }

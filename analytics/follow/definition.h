@@ -12,9 +12,11 @@
 #include "storage/catalog.h"
 
 /// Format (facts of analytical stores):
-///   area of the database   "analytics"           → {"id":…,"rereads":…,"by_container":…,"definition":{
+///   area of the database   "analytics"           → {"id":…,"build":…,"rereads":…,"by_container":…,"definition":{
 ///                                                  "mode":"well_defined"|"full_fidelity","include":[…],"flatten":{…},
-///                                                  "ttl":…,"group":…,"as":…}}
+///                                                  "ttl":…,"group":…,"as":…},"last_build":…,"building":{"build":…,
+///                                                  "rereads":…,"definition":{…}}}    building: what is to replace the
+///                                                  definition
 ///   area "analytics"       tag of the database   → (empty)          it may have an analytical store
 namespace octavo::analytics {
 
@@ -24,7 +26,10 @@ struct Definition {
   static constexpr std::size_t flatten_max = 8;
   static constexpr std::size_t table_name_bytes_max = 63;
 
-  std::string id;  ///< names the table's file: another definition gets another file
+  std::string id;  ///< names the table's file
+  /// The number of the table in its file: the table of another definition is built beside the one that answers, and
+  /// then takes its place.
+  std::uint64_t build = 0;
   /// Names of properties of the top level; empty: all.
   std::vector<std::string> include;
   /// Paths of arrays (ArrayPath), and the names of the tables for their elements.
@@ -45,6 +50,7 @@ struct Definition {
   bool by_container = false;
   boost::json::object json;  ///< as it was given, with the mode, without a `ttl` of 0, with the group's key
 
+  static std::string new_id();
   /// With a new id. Errors: bad_request with the word analytics_syntax.
   static Expected<Definition> parse(const boost::json::object& json);
   /// That of a container, unless there is another one: its group is its database.
@@ -61,15 +67,29 @@ struct Definition {
   bool differs_in_ttl_only(const Definition& other) const;
   /// Whether rows of documents that exist may be missing in a table with this definition that `other` has.
   bool lacks_rows_of(const Definition& other) const;
+  /// The tables of both have the same place: those of one can be built beside those of the other.
+  bool shares_place_with(const Definition& other) const { return group == other.group && as == other.as; }
 
  private:
   Expected<Definition> changed_to(const boost::json::object& wanted) const;
 };
 
+/// What is stored of an analytical store.
+struct StoreDefinitions {
+  Definition answering;
+  std::optional<Definition> building;  ///< whose table is being built, and takes the place of the other one
+  /// The largest number that a table of the file had, also one that was given up: no other table gets it.
+  std::uint64_t last_build = 0;
+
+  /// The one that was asked for last.
+  const Definition& latest() const { return building ? *building : answering; }
+};
 /// nullopt: the database has no analytical store.
+Expected<std::optional<StoreDefinitions>> definitions_of(storage::Catalog& catalog, std::string_view tag);
+/// The one whose table answers.
 Expected<std::optional<Definition>> definition_of(storage::Catalog& catalog, std::string_view tag);
-/// What stores a definition.
-std::vector<storage::FactChange> facts_of(std::string_view tag, const Definition& definition);
+/// What stores them.
+std::vector<storage::FactChange> facts_of(std::string_view tag, const StoreDefinitions& definitions);
 Expected<void> erase_definition(storage::Catalog& catalog, std::string_view tag);
 /// Instance tags of databases that may have an analytical store.
 Expected<std::vector<std::string>> tags_with_store(storage::Catalog& catalog);

@@ -165,12 +165,13 @@ Expected<std::vector<FactChange>> facts_of_renamed_group(Catalog& catalog, std::
   return facts;
 }
 
-Expected<void> store_definition(partitioning::Database& database, const Definition& definition) {
+Expected<void> store_definitions(partitioning::Database& database, const StoreDefinitions& definitions) {
+  const Definition& definition = definitions.latest();  // both are in the same group
   Catalog& catalog = database.engine().catalog();
   const std::string& tag = database.instance_tag();
   return catalog.rename({}, [&]() -> Expected<std::vector<FactChange>> {
     OCTAVO_TRY(const auto before, definition_of(catalog, tag));
-    auto facts = facts_of(tag, definition);
+    auto facts = facts_of(tag, definitions);
     if (before && !before->group.empty() && before->group != definition.group) {
       facts.push_back({area_of_group(before->group), tag, std::nullopt});
     }

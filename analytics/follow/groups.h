@@ -50,9 +50,9 @@ Expected<std::vector<GroupMember>> members_of_group(storage::Catalog& catalog, s
 Expected<std::vector<storage::FactChange>> facts_of_renamed_group(storage::Catalog& catalog, std::string_view before,
                                                                   std::string_view name);
 
-/// Stores the definition of the database's store, whatever it was before. Errors: conflict: another database of the
+/// Stores the definitions of the database's store, whatever they were before. Errors: conflict: another database of the
 /// group has the name; overloaded: the group, or the container's database, has got another name meanwhile.
-Expected<void> store_definition(partitioning::Database& database, const Definition& definition);
+Expected<void> store_definitions(partitioning::Database& database, const StoreDefinitions& definitions);
 Expected<void> erase_definition(partitioning::Database& database);
 
 /// Where the table of a store is: in the folder of the database, with which it goes, or in that of its group.

@@ -34,12 +34,25 @@ std::string revision_text(const storage::Revision& revision) {
 
 }  // namespace
 
-TableFeed::TableFeed(partitioning::Database& database, Definition definition, Process& process)
+TableFeed::TableFeed(partitioning::Database& database, Definition definition, bool is_beside, Process& process)
     : database_(database),
       definition_(std::move(definition)),
       ttl_s_(definition_.ttl_s),
       process_(process),
-      rereads_(definition_.rereads) {}
+      rereads_(definition_.rereads),
+      builds_ended_(is_beside ? definition_.build - 1 : definition_.build),
+      is_beside_(is_beside) {}
+
+void TableFeed::set_builds(std::uint64_t ended, std::uint64_t building) {
+  raise_builds_ended(ended);
+  building_.store(building, std::memory_order_release);
+}
+
+void TableFeed::raise_builds_ended(std::uint64_t ended) {
+  std::uint64_t known = builds_ended();
+  while (known < ended && !builds_ended_.compare_exchange_weak(known, ended, std::memory_order_acq_rel)) {
+  }
+}
 
 Expected<void> TableFeed::open() {
   const std::lock_guard working(work_mutex_);
@@ -65,6 +78,10 @@ Expected<void> TableFeed::open_with_lock() {
   request["flatten"] = definition_.flatten;
   request["beyond"] = database_.watermark();
   request["rereads"] = rereads_;
+  request["build"] = definition_.build;
+  request["ended"] = builds_ended();
+  request["building"] = building_.load(std::memory_order_acquire);
+  request["is_beside"] = is_beside();
   OCTAVO_TRY(const std::string reply, ask(FrameKind::open_table, json::serialize(request)));
   complete_through_.store(0, std::memory_order_release);
   return learn_state(reply);
@@ -91,15 +108,23 @@ Expected<std::string> TableFeed::ask(FrameKind kind, std::string_view payload) {
 
 Expected<void> TableFeed::learn_state(std::string_view payload) {
   OCTAVO_TRY(const auto parsed, query::parse_json(payload));
+  if (!parsed.is_object()) return fail(ErrorCode::internal, "The state of a table is no object.");
+  const json::object& state = parsed.get_object();
   const auto number = [&](std::string_view name) -> std::uint64_t {
-    const auto* const value = parsed.is_object() ? parsed.get_object().if_contains(name) : nullptr;
+    const auto* const value = state.if_contains(name);
     return value != nullptr && value->is_number() ? value->to_number<std::uint64_t>() : 0;
+  };
+  const auto flag = [&](std::string_view name) {
+    const auto* const value = state.if_contains(name);
+    return value != nullptr && value->is_bool() && value->get_bool();
   };
   checkpoint_.store(number("checkpoint"), std::memory_order_release);
   purge_count_.store(number("purge_count"), std::memory_order_release);
   reread_to_.store(number("reread_to"), std::memory_order_release);
-  const auto* const built = parsed.is_object() ? parsed.get_object().if_contains("built") : nullptr;
-  built_.store(built != nullptr && built->is_bool() && built->get_bool(), std::memory_order_release);
+  built_.store(flag("built"), std::memory_order_release);
+  is_beside_.store(flag("is_beside"), std::memory_order_release);
+  raise_builds_ended(number("ended"));
+  knows_place_.store(true, std::memory_order_release);
   return {};
 }
 
@@ -111,9 +136,34 @@ void TableFeed::interrupt() {
 void TableFeed::close() {
   interrupt();
   const std::lock_guard working(work_mutex_);
-  const std::lock_guard lock(channel_mutex_);
   closed_ = true;
+  close_with_lock();
+}
+
+void TableFeed::close_for_now() {
+  const std::lock_guard working(work_mutex_);
+  close_with_lock();
+}
+
+// Called with work_mutex_ held.
+void TableFeed::close_with_lock() {
+  const std::lock_guard lock(channel_mutex_);
   channel_.reset();
+}
+
+Expected<bool> TableFeed::take_place_of(TableFeed& other) {
+  const std::scoped_lock working(work_mutex_, other.work_mutex_);
+  OCTAVO_TRY_VOID(open_with_lock());
+  if (is_beside()) {
+    if (checkpoint() < other.checkpoint() || purge_count() < other.purge_count()) return false;
+    forget_place();
+    OCTAVO_TRY_VOID(ask(FrameKind::take_place, {}));
+    is_beside_.store(false, std::memory_order_release);
+    close_with_lock();
+  }
+  other.closed_ = true;
+  other.close_with_lock();
+  return true;
 }
 
 storage::Sequence TableFeed::knows_deletions_through() const {
@@ -199,8 +249,7 @@ void TableFeed::change_ttl(const Definition& definition) {
   const std::lock_guard working(work_mutex_);
   rereads_ = definition.rereads;
   // No batch runs, so nothing is committed by this channel any more. The next batch opens the table again.
-  const std::lock_guard lock(channel_mutex_);
-  channel_.reset();
+  close_with_lock();
   checkpoint_.store(0, std::memory_order_release);
 }
 

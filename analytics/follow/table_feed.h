@@ -27,10 +27,27 @@ namespace octavo::analytics {
 /// The server pushes, because it has the follower that knows purges, dropped tombstones and moves (query/follow).
 class TableFeed final : public query::FeedConsumer {
  public:
-  TableFeed(partitioning::Database& database, Definition definition, Process& process);
+  /// `is_beside`: the table is built beside another one, unless it has taken its place already.
+  TableFeed(partitioning::Database& database, Definition definition, bool is_beside, Process& process);
 
   /// Opens the table, and learns how far it is. Errors: those of Process::connect and of the process.
   Expected<void> open();
+  /// open() opens it again. Blocks while a batch is written.
+  void close_for_now();
+  /// From the next opening on the builds up to `ended` are over, so that what is there of them is removed, and
+  /// `building` is built beside this table; 0: none is.
+  void set_builds(std::uint64_t ended, std::uint64_t building);
+  /// The builds up to this number are over, as far as is known.
+  std::uint64_t builds_ended() const { return builds_ended_.load(std::memory_order_acquire); }
+  /// Whether it is beside another one is known: no attempt to take its place has ended without an answer.
+  void forget_place() { knows_place_.store(false, std::memory_order_release); }
+  bool knows_place() const { return knows_place_.load(std::memory_order_acquire); }
+  /// False: the table answers, or is going to, and nothing else does.
+  bool is_beside() const { return is_beside_.load(std::memory_order_acquire); }
+  /// The table takes the place of the one that it is built beside, whose feed is closed. Blocks while batches of the
+  /// two are written. False: the other one knows more of the database. Errors: as open(); the table may have taken the
+  /// place nevertheless, as it says when it is opened again.
+  Expected<bool> take_place_of(TableFeed& other);
   /// Closes the table in the process. Blocks while a batch is written.
   void close();
   /// Ends a batch that is under way with an error.
@@ -61,8 +78,10 @@ class TableFeed final : public query::FeedConsumer {
  private:
   Expected<std::string> ask(FrameKind kind, std::string_view payload);
   Expected<void> learn_state(std::string_view payload);
+  void raise_builds_ended(std::uint64_t ended);
   Expected<void> remove(const std::vector<std::string>& ids, std::uint64_t purge_count, bool marks = false);
   Expected<void> open_with_lock();
+  void close_with_lock();
   RowChange row_change(const query::FeedDocument& document, std::int64_t now_s) const;
   Expected<std::vector<std::string>> newly_purged(const query::KnownPurges& purges) const;
   Expected<bool> has_tombstone(const std::string& id) const;
@@ -83,6 +102,10 @@ class TableFeed final : public query::FeedConsumer {
   std::atomic<storage::Sequence> checkpoint_{0};
   std::atomic<storage::Sequence> complete_through_{0};
   std::atomic<std::uint64_t> purge_count_{0};
+  std::atomic<std::uint64_t> builds_ended_;
+  std::atomic<std::uint64_t> building_{0};
+  std::atomic<bool> is_beside_;
+  std::atomic<bool> knows_place_{true};
   std::atomic<storage::Sequence> reread_to_{0};
   std::atomic<bool> built_{false};
   std::atomic<std::chrono::milliseconds> last_batch_{};

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "analytics/table/builds.h"
 #include "analytics/table/column_buffer.h"
 #include "analytics/table/table_appender.h"
 
@@ -17,6 +18,9 @@ using duckdb::Transaction;
 
 // Other tables are made again.
 constexpr std::int64_t format_version = 4;
+constexpr std::string_view state_columns =
+    "format bigint, checkpoint bigint, purge_count bigint, built boolean, rereads bigint, reread_to bigint, build "
+    "bigint";
 
 /// The table of the rows at `path`, which is empty for documents: what is in tables of its own, or below, is not in its
 /// rows.
@@ -34,39 +38,50 @@ GrowingTable table_of(std::string name, std::optional<ArrayPath> path, SchemaRul
   return {std::move(name), std::move(path), std::move(elsewhere), std::move(rules)};
 }
 
+std::unexpected<Error> was_replaced() {
+  return fail(ErrorCode::overloaded, "Another table has taken the place of this one.");
+}
+
 }  // namespace
 
-DocumentTable::DocumentTable(Connection connection, const StoreRules& rules) : connection_(std::move(connection)) {
-  tables_.push_back(table_of(std::string(documents_name), std::nullopt, rules.documents, rules));
+DocumentTable::DocumentTable(Connection connection, const StoreRules& rules, TableRole role)
+    : connection_(std::move(connection)), role_(role) {
+  const std::string prefix(role.is_beside ? building_prefix : "");
+  tables_.push_back(table_of(prefix + std::string(documents_name), std::nullopt, rules.documents, rules));
   for (const Flattening& flattening : rules.flatten) {
     const SchemaRules of_elements{.include = {}, .mode = rules.documents.mode};
-    tables_.push_back(table_of(flattening.table, flattening.path, of_elements, rules));
+    tables_.push_back(table_of(prefix + flattening.table, flattening.path, of_elements, rules));
   }
 }
 
-Expected<DocumentTable> DocumentTable::open(Connection connection, const StoreRules& rules, std::uint64_t beyond,
-                                            std::uint64_t rereads) {
-  DocumentTable table(std::move(connection), rules);
+Expected<DocumentTable> DocumentTable::open(Connection connection, const StoreRules& rules, TableRole role,
+                                            std::uint64_t beyond, std::uint64_t rereads) {
+  OCTAVO_TRY(const auto answering, build_of_table(connection));
+  if (role.is_beside) {
+    role.is_beside = answering != role.build;
+  } else {
+    if (role.is_replaced_by(answering)) return was_replaced();
+    OCTAVO_TRY_VOID(end_builds(connection, role.ended));
+  }
+  DocumentTable table(std::move(connection), rules, role);
   OCTAVO_TRY(const bool loaded, table.load(beyond, rereads));
   if (!loaded) OCTAVO_TRY_VOID(table.create(rereads));
+  OCTAVO_TRY(table.builds_ended_, ended_builds(table.connection_));
   return table;
 }
 
 // False: there is no table that can be used.
 Expected<bool> DocumentTable::load(std::uint64_t beyond, std::uint64_t rereads) {
-  const auto tables = connection_.rows(
-      "select count(*) from duckdb_tables() where not temporary and database_name = current_database() and "
-      "((schema_name = "
-      "'octavo' and table_name in ('state', 'columns')) or schema_name = 'main')");
-  if (!tables) return std::unexpected(tables.error());
-  if (tables->front().front().integer != static_cast<std::int64_t>(2 + tables_.size())) return false;
-  const auto state =
-      connection_.rows("select format, checkpoint, purge_count, built::bigint, rereads, reread_to from octavo.state");
+  OCTAVO_TRY(const auto names, names_of_tables(connection_, role_.is_beside));
+  if (names.size() != tables_.size()) return false;
+  const auto state = connection_.rows(fmt::format(
+      "select format, checkpoint, purge_count, built::bigint, rereads, reread_to, build from {}", state_table()));
   if (!state || state->size() != 1) return false;
   const auto& row = state->front();
   state_ = {static_cast<std::uint64_t>(row[1].integer), static_cast<std::uint64_t>(row[2].integer), row[3].integer != 0,
             static_cast<std::uint64_t>(row[4].integer), static_cast<std::uint64_t>(row[5].integer)};
-  if (row[0].integer != format_version || state_.checkpoint > beyond) return false;
+  if (row[0].integer != format_version || static_cast<std::uint64_t>(row[6].integer) != role_.build) return false;
+  if (state_.checkpoint > beyond) return false;
   for (GrowingTable& one : tables_) {
     const auto loaded = one.load(connection_);
     if (!loaded || !*loaded) return false;
@@ -83,15 +98,47 @@ Expected<bool> DocumentTable::load(std::uint64_t beyond, std::uint64_t rereads) 
 Expected<void> DocumentTable::create(std::uint64_t rereads) {
   state_ = {.rereads = rereads};
   OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
-  OCTAVO_TRY_VOID(connection_.run("create schema if not exists octavo"));
-  OCTAVO_TRY_VOID(
-      connection_.run(fmt::format("create or replace table octavo.columns ({})", GrowingTable::columns_definition)));
+  // What has happened since this was asked for counts from here on: no other table can come or go.
+  OCTAVO_TRY(const std::uint64_t ended, change_builds(connection_, role_.ended));
+  if (role_.is_beside) {
+    if (ended >= role_.build) return fail(ErrorCode::overloaded, "This table is not to be built any more.");
+  } else {
+    OCTAVO_TRY(const auto answering, build_of_table(connection_));
+    if (role_.is_replaced_by(answering)) return was_replaced();
+  }
+  // What is built beside this one begins again, too, as its columns are stored with those of this one.
+  OCTAVO_TRY_VOID(remove_building(connection_));
+  OCTAVO_TRY_VOID(connection_.run(fmt::format("create {} octavo.columns ({})",
+                                              role_.is_beside ? "table if not exists" : "or replace table",
+                                              GrowingTable::columns_definition)));
+  if (!role_.is_beside) OCTAVO_TRY_VOID(remove_tables(connection_, false));
   for (GrowingTable& table : tables_) OCTAVO_TRY_VOID(table.create(connection_));
-  OCTAVO_TRY_VOID(
-      connection_.run("create or replace table octavo.state (format bigint, checkpoint bigint, purge_count bigint, "
-                      "built boolean, rereads bigint, reread_to bigint)"));
+  OCTAVO_TRY_VOID(connection_.run(fmt::format("create or replace table {} ({})", state_table(), state_columns)));
+  OCTAVO_TRY_VOID(connection_.run(fmt::format("insert into {} values ({}, 0, 0, false, {}, 0, {})", state_table(),
+                                              format_version, rereads, role_.build)));
+  return transaction.commit();
+}
+
+Expected<void> DocumentTable::take_place() {
+  OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
+  OCTAVO_TRY(const std::uint64_t ended, change_builds(connection_, role_.ended));
+  if (!role_.is_beside || ended >= role_.build) return was_replaced();
+  // The row is changed, and not another table made, so that transactions of the other table fail that have not ended.
+  const auto replaced = connection_.rows(fmt::format(
+      "update octavo.state set format = b.format, checkpoint = b.checkpoint, purge_count = b.purge_count, "
+      "built = b.built, rereads = b.rereads, reread_to = b.reread_to, build = b.build from octavo.building b "
+      "where b.build = {} returning octavo.state.build",
+      role_.build));
+  if (!replaced || replaced->size() != 1) return fail(ErrorCode::overloaded, "The other table is not there yet.");
+  OCTAVO_TRY_VOID(remove_tables(connection_, false));
+  for (const GrowingTable& table : tables_) {
+    OCTAVO_TRY_VOID(connection_.run(fmt::format("alter table {} rename to {}", duckdb::quoted_name(table.name()),
+                                                duckdb::quoted_name(table.name().substr(building_prefix.size())))));
+  }
   OCTAVO_TRY_VOID(connection_.run(
-      fmt::format("insert into octavo.state values ({}, 0, 0, false, {}, 0)", format_version, rereads)));
+      fmt::format("update octavo.columns set table_name = substr(table_name, {})", building_prefix.size() + 1)));
+  OCTAVO_TRY_VOID(connection_.run("drop table octavo.building"));
+  OCTAVO_TRY_VOID(change_builds(connection_, role_.build));
   return transaction.commit();
 }
 
@@ -124,15 +171,19 @@ Expected<void> DocumentTable::remove_rows(const std::vector<std::string_view>& i
 // The rows of their elements stay as they are.
 Expected<void> DocumentTable::mark_rows(const std::vector<std::string_view>& ids) {
   return change_rows(ids, [&] {
-    return connection_.run("update documents set _deleted = true from gone where documents._id = gone.id");
+    return connection_.run(
+        fmt::format("update {0} set _deleted = true from gone where {0}._id = gone.id", documents_table()));
   });
 }
 
 Expected<void> DocumentTable::store_state(const TableState& state) {
-  return connection_.run(
-      fmt::format("update octavo.state set checkpoint = {}, purge_count = {}, built = {}, rereads = {}, "
-                  "reread_to = {}",
-                  state.checkpoint, state.purge_count, state.built, state.rereads, state.reread_to));
+  OCTAVO_TRY(const auto changed,
+             connection_.rows(fmt::format("update {} set checkpoint = {}, purge_count = {}, built = {}, rereads = {}, "
+                                          "reread_to = {} where build = {} returning build",
+                                          state_table(), state.checkpoint, state.purge_count, state.built,
+                                          state.rereads, state.reread_to, role_.build)));
+  if (changed.size() == 1) return {};
+  return was_replaced();
 }
 
 Expected<void> DocumentTable::apply(const std::vector<TableChange>& changes, std::uint64_t reached, bool complete) {
@@ -175,20 +226,21 @@ Expected<void> DocumentTable::remove(const std::vector<std::string_view>& ids, s
 Expected<std::size_t> DocumentTable::remove_expired(const ExpiredRows& expired, std::size_t count_max) {
   OCTAVO_TRY(auto transaction, Transaction::begin(connection_, false));
   OCTAVO_TRY(const auto found,
-             connection_.rows(fmt::format("select _id from documents where _ts < {}{} limit {}",
+             connection_.rows(fmt::format("select _id from {} where _ts < {}{} limit {}", documents_table(),
                                           expired.written_before_s, expired.deleted ? " or _deleted" : "", count_max)));
   if (found.empty()) return 0;
   std::vector<std::string_view> ids;
   for (const auto& row : found) ids.push_back(row.front().text);
   OCTAVO_TRY_VOID(remove_rows(ids));
+  OCTAVO_TRY_VOID(store_state(state_));  // which fails if the rows are another table's
   OCTAVO_TRY_VOID(transaction.commit());
   return ids.size();
 }
 
 Expected<std::vector<std::string>> DocumentTable::ids_after(std::string_view after, std::size_t count_max) {
-  OCTAVO_TRY(auto rows,
-             connection_.rows(fmt::format("select _id from documents where _id > $1 order by _id limit {}", count_max),
-                              after));
+  OCTAVO_TRY(auto rows, connection_.rows(fmt::format("select _id from {} where _id > $1 order by _id limit {}",
+                                                     documents_table(), count_max),
+                                         after));
   std::vector<std::string> ids;
   for (auto& row : rows) ids.push_back(std::move(row.front().text));
   return ids;
@@ -202,13 +254,8 @@ Expected<TableStatus> read_table_status(Connection& connection) {
   TableStatus status;
   status.state = {static_cast<std::uint64_t>(state->front()[1].integer),
                   static_cast<std::uint64_t>(state->front()[2].integer)};
-  OCTAVO_TRY(
-      const auto names,
-      connection.rows(
-          "select table_name from duckdb_tables() where not temporary and database_name = current_database() and "
-          "schema_name = 'main' order by table_name"));
-  for (const auto& name : names) {
-    const std::string& table = name.front().text;
+  OCTAVO_TRY(const auto names, names_of_tables(connection, false));
+  for (const std::string& table : names) {
     OCTAVO_TRY(const auto rows, connection.rows("select count(*) from " + duckdb::quoted_name(table)));
     OCTAVO_TRY(auto columns, stored_columns(connection, table));
     const TableContent content{table, static_cast<std::uint64_t>(rows.front().front().integer), std::move(columns)};

@@ -56,6 +56,20 @@ struct ExpiredRows {
   bool deleted = false;               ///< those of deleted documents
 };
 
+/// Which of the tables of a store a table is. A file has the one that answers, and maybe another one that is built
+/// beside it and then takes its place, because the store has another definition.
+struct TableRole {
+  std::uint64_t build = 0;  ///< as Definition::build
+  /// Builds of this file up to this number are over (builds.h): what is there of them goes.
+  std::uint64_t ended = 0;
+  /// The one that is being built beside this table, when it answers; 0: none.
+  std::uint64_t building = 0;
+  bool is_beside = false;  ///< it is built beside another one
+
+  /// A crash came before the store's definition had changed.
+  bool is_replaced_by(std::optional<std::uint64_t> answering) const { return building != 0 && answering == building; }
+};
+
 /// How far the table has followed the database.
 struct TableState {
   std::uint64_t checkpoint = 0;
@@ -75,22 +89,33 @@ struct TableState {
 ///   <table>              _id varchar, [_position_1 bigint, … of the elements around it, the outermost one first,]
 ///                        _position bigint, _rest json, then columns    the elements of the arrays at a path
 ///   octavo.state         format bigint, checkpoint bigint, purge_count bigint, built boolean, rereads bigint,
-///                        reread_to bigint    one row
+///                        reread_to bigint, build bigint (0 where it is missing)    one row
+///   octavo.building      as octavo.state    of the tables that are built beside the others, with `_building_` before
+///                        their names, also in octavo.columns
+///   octavo.builds        ended bigint, changes bigint    one row; ended: the builds up to it are over (builds.h)
 ///   octavo.columns       table_name varchar, position bigint, name varchar, type varchar (`Types of columns`),
 ///                        dropped bigint, nodes bigint
 ///
 /// The state changes in the transaction of the rows that it speaks of: after a crash the table continues from there,
-/// and no change is missing or there twice. One thread at a time.
+/// and no change is missing or there twice. A transaction of a table that another one has replaced meanwhile fails,
+/// as its row in the state has changed or is another table's. One thread at a time.
 class DocumentTable {
  public:
   /// Opens or creates the table in the database that the connection uses. `rules` decide which tables and columns there
   /// are. `beyond`: the sequence of the database; a table that is further belongs to another past, and is made again.
-  /// `rereads`: if it is another number than the table's, the rows stay and the checkpoint is 0. Errors: those of
-  /// error_of().
-  static Expected<DocumentTable> open(duckdb::Connection connection, const StoreRules& rules, std::uint64_t beyond,
-                                      std::uint64_t rereads);
+  /// `rereads`: if it is another number than the table's, the rows stay and the checkpoint is 0. What is built beside
+  /// it, and is not meant to be, is removed. Errors: those of error_of(); overloaded: the table that was built beside
+  /// it has taken its place, or what was to be built is over.
+  static Expected<DocumentTable> open(duckdb::Connection connection, const StoreRules& rules, TableRole role,
+                                      std::uint64_t beyond, std::uint64_t rereads);
 
   const TableState& state() const { return state_; }
+  bool is_beside() const { return role_.is_beside; }
+  /// As ended_builds() when it was opened.
+  std::uint64_t builds_ended() const { return builds_ended_; }
+  /// Takes the place of the table that it was built beside, with all tables of elements, in one transaction. Whatever
+  /// the outcome, it has to be opened again afterwards. Error overloaded: there is no other one.
+  Expected<void> take_place();
   /// Brings the rows of these documents, each at most once, up to date. Precondition: the table's checkpoint is the
   /// feed's position before them. Afterwards it is `reached`; `complete`: then the table has all documents. After an
   /// error nothing has changed.
@@ -104,8 +129,10 @@ class DocumentTable {
   Expected<std::vector<std::string>> ids_after(std::string_view after, std::size_t count_max);
 
  private:
-  DocumentTable(duckdb::Connection connection, const StoreRules& rules);
+  DocumentTable(duckdb::Connection connection, const StoreRules& rules, TableRole role);
 
+  std::string_view state_table() const { return role_.is_beside ? "octavo.building" : "octavo.state"; }
+  const std::string& documents_table() const { return tables_.front().name(); }
   Expected<bool> load(std::uint64_t beyond, std::uint64_t rereads);
   Expected<void> create(std::uint64_t rereads);
   Expected<void> change_rows(const std::vector<std::string_view>& ids, FunctionRef<Expected<void>()> change);
@@ -114,8 +141,10 @@ class DocumentTable {
   Expected<void> store_state(const TableState& state);
 
   duckdb::Connection connection_;
+  TableRole role_;
   std::vector<GrowingTable> tables_;  ///< `documents`, then those of elements in the order of the rules
   TableState state_;
+  std::uint64_t builds_ended_ = 0;
 };
 
 struct TableContent {

@@ -75,11 +75,14 @@ struct WorkerState {
   std::uint64_t temporary_bytes;
 };
 
-std::string state_payload(const TableState& state) {
+std::string state_payload(const DocumentTable& table) {
+  const TableState& state = table.state();
   return json::serialize(json::object{{"checkpoint", state.checkpoint},
                                       {"purge_count", state.purge_count},
                                       {"built", state.built},
-                                      {"reread_to", state.reread_to}});
+                                      {"reread_to", state.reread_to},
+                                      {"is_beside", table.is_beside()},
+                                      {"ended", table.builds_ended()}});
 }
 
 Expected<json::object> read_object(const Frame& frame) {
@@ -109,12 +112,12 @@ Expected<std::string> answer(DocumentTable& table, const Frame& frame) {
       // The reply to an earlier batch may have been lost: the server asks again from where the table is.
       if (batch.from == table.state().checkpoint)
         OCTAVO_TRY_VOID(table.apply(batch.changes, batch.reached, batch.complete));
-      return state_payload(table.state());
+      return state_payload(table);
     }
     case FrameKind::remove: {
       OCTAVO_TRY(const Removal removal, read_removal(frame.payload));
       OCTAVO_TRY_VOID(table.remove(removal.ids, removal.purge_count, removal.marks));
-      return state_payload(table.state());
+      return state_payload(table);
     }
     case FrameKind::expire: {
       OCTAVO_TRY(const auto request, read_object(frame));
@@ -124,6 +127,9 @@ Expected<std::string> answer(DocumentTable& table, const Frame& frame) {
       OCTAVO_TRY(const std::size_t removed, table.remove_expired(expired, number_member(request, "count")));
       return json::serialize(json::object{{"removed", removed}});
     }
+    case FrameKind::take_place:
+      OCTAVO_TRY_VOID(table.take_place());
+      return std::string("{}");
     case FrameKind::list_ids: {
       OCTAVO_TRY(const auto request, read_object(frame));
       OCTAVO_TRY(const auto ids,
@@ -133,6 +139,14 @@ Expected<std::string> answer(DocumentTable& table, const Frame& frame) {
     default:
       return fail(ErrorCode::internal, "An unknown message.");
   }
+}
+
+/// What fails here are our own statements: they meet those of another table that is opened, made or replaced at the
+/// same time. The server tries again.
+Error to_try_again(Error error) {
+  const bool is_ours = error.code == ErrorCode::bad_request || error.code == ErrorCode::internal;
+  if (is_ours) error.code = ErrorCode::overloaded;
+  return error;
 }
 
 // Serves what follows one database, until the server closes the channel.
@@ -148,17 +162,24 @@ Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) 
       rules.flatten.push_back({*std::move(path), std::string(table.get_string())});
     }
   }
-  OCTAVO_TRY(const auto lease, state.instances.open(place_of_json(request), true));
+  const TableRole role{.build = number_member(request, "build"),
+                       .ended = number_member(request, "ended"),
+                       .building = number_member(request, "building"),
+                       .is_beside = request.at("is_beside").as_bool()};
+  // What is built has its place in the file of the table that answers, which may have been removed meanwhile.
+  OCTAVO_TRY(const auto lease, state.instances.open(place_of_json(request), !role.is_beside));
   OCTAVO_TRY(auto connection, lease.connect());
-  OCTAVO_TRY(auto table, DocumentTable::open(std::move(connection), rules, number_member(request, "beyond"),
-                                             number_member(request, "rereads")));
-  OCTAVO_TRY_VOID(channel.send(FrameKind::reply, state_payload(table.state())));
+  auto opened = DocumentTable::open(std::move(connection), rules, role, number_member(request, "beyond"),
+                                    number_member(request, "rereads"));
+  if (!opened) return std::unexpected(to_try_again(std::move(opened).error()));
+  DocumentTable table = *std::move(opened);
+  OCTAVO_TRY_VOID(channel.send(FrameKind::reply, state_payload(table)));
   while (true) {
     const auto frame = channel.receive(Channel::request_bytes_max);
     if (!frame) return {};  // closed
     const auto answered = run_guarded("a batch", [&]() -> Expected<std::string> { return answer(table, *frame); });
     const auto sent = answered ? channel.send(FrameKind::reply, *answered)
-                               : channel.send(FrameKind::failure, failure_payload(answered.error()));
+                               : channel.send(FrameKind::failure, failure_payload(to_try_again(answered.error())));
     if (!sent) return {};
   }
 }

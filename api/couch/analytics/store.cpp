@@ -65,6 +65,13 @@ Expected<json::object> shown(const Call& call, DatabaseAnalytics& store) {
                       {"rows", nullptr},
                       {"rows_deleted", nullptr},
                       {"columns", nullptr}};
+  if (view->building) {
+    object["building"] =
+        json::object{{"definition", view->building->definition},
+                     {"reason", view->building->failure ? json::value(view->building->failure->reason) : json::value()},
+                     {"sequence", view->building->sequence},
+                     {"lag", view->building->behind}};
+  }
   if (!call.services.analytics->enabled()) return object;
   auto known = call.services.analytics->table_status(view->place);
   if (known) {
@@ -80,14 +87,15 @@ Expected<json::object> shown(const Call& call, DatabaseAnalytics& store) {
 
 Task<Expected<void>> wait_for(const Call& call, DatabaseAnalytics& store, std::string_view wanted) {
   OCTAVO_CO_TRY_VOID(call.services.analytics->require_enabled());
-  const auto position = call.database->parse_sequence(wanted);
+  const bool built = wanted == "built";
+  const auto position = call.database->parse_sequence(built ? "now" : wanted);
   if (!position) {
-    co_return fail(ErrorCode::bad_request, "`wait_for` must be `now`, or a sequence of the database.",
+    co_return fail(ErrorCode::bad_request, "`wait_for` must be `now`, `built`, or a sequence of the database.",
                    "query_parse_error");
   }
   OCTAVO_CO_TRY(const auto timeout_ms, wanted_count(call.request, "timeout", timeout_default_ms, timeout_max_ms));
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
-  const auto reached = co_await store.wait(position->sequence, deadline);
+  const auto reached = co_await store.wait(position->sequence, built, deadline);
   if (!reached && reached.error().code == ErrorCode::timeout) {
     co_return fail(
         ErrorCode::timeout,

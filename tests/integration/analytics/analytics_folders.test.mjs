@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { parquetReadObjects } from 'hyparquet';
 import { randomOf } from '../edits.mjs';
 import { eventually, expectError, expectStatus, patience, sleep } from '../harness.mjs';
-import { ask, current, define, killProcess, needsLibrary, startAnalytics } from './analytics_support.mjs';
+import { ask, built, current, define, killProcess, needsLibrary, startAnalytics } from './analytics_support.mjs';
 
 /// A server whose exports are in `folder`, which goes with the test.
 async function startWithFolder(t, { args = [], ...options } = {}) {
@@ -337,6 +337,7 @@ describe('exports of tables of arrays', needsLibrary, () => {
     // Another array whose table has the same name and columns is another export, and so is the table of documents.
     await saveAll(server, db, [{ _id: 'other', others: [{ sku: 'desk', price: 1 }] }]);
     await define(server, db, { flatten: { '/others': 'items' } });
+    await built(server, db);
     assert.equal((await exported(server, db, request)).rows, 1);
     await assertExported(server, db, target, ['sku'], 'items');
     assert.equal((await exported(server, db, { folder: 'items' })).rows, 41);

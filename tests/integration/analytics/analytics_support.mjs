@@ -45,16 +45,19 @@ export const define = async (server, db, definition = {}) =>
 
 /// Waits until the table has everything that was written to the database, and returns the status of the store. The process
 /// may be killed meanwhile.
-export async function current(server, db, timeoutMs = 120_000) {
+export async function current(server, db, timeoutMs = 120_000, what = 'now') {
   let reply;
   await eventually(async () => {
-    reply = await server.get(`${pathOf(db)}/_analytics?wait_for=now&timeout=${timeoutMs}`, { timeoutMs: timeoutMs + 10_000 });
+    reply = await server.get(`${pathOf(db)}/_analytics?wait_for=${what}&timeout=${timeoutMs}`, { timeoutMs: timeoutMs + 10_000 });
     return reply.status === 200 && reply.body.rows !== null;
   }, timeoutMs * patience).catch((error) => {
     throw new Error(`the table is not current: ${reply.status} ${reply.text}`, { cause: error });
   });
   return reply.body;
 }
+
+/// The same, by the definition that was given last.
+export const built = (server, db, timeoutMs) => current(server, db, timeoutMs, 'built');
 
 export const askRaw = (server, db, sql, more = {}, options = {}) =>
   server.post('/_analytics/sql', { db, sql, ...more }, { timeoutMs: 300_000, ...options });
