@@ -58,6 +58,12 @@ struct ProjectionRecord {
   bool takes_over() const { return former == rows_of_target; }
 };
 
+/// How clients name a definition: by its number and its identity.
+std::string rev_of(const ProjectionRecord& record);
+std::string rev_of(const NextDefinition& next);
+/// That of the changed definition, if there is one.
+std::string newest_rev_of(const ProjectionRecord& record);
+
 /// Keeps the rows of one projection up to date: reads the feed of the source, decides which rows there are, and writes
 /// them to the target.
 ///

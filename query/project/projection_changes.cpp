@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::chrono::milliseconds removal_retry{2'000};
 
-std::uint64_t newest_generation(const ProjectionRecord& record) {
-  return record.next ? record.next->generation : record.generation;
+std::string rev_of(std::uint64_t generation, std::string_view identity) {
+  return fmt::format("{}-{}", generation, identity);
 }
 
 std::unexpected<Error> is_changed() {
@@ -43,6 +43,18 @@ Expected<void> refuse_join_of_target(const ProjectionDefinition& definition, con
 }
 
 }  // namespace
+
+std::string rev_of(const ProjectionRecord& record) {
+  return rev_of(record.generation, record.identity);
+}
+
+std::string rev_of(const NextDefinition& next) {
+  return rev_of(next.generation, next.identity);
+}
+
+std::string newest_rev_of(const ProjectionRecord& record) {
+  return record.next ? rev_of(*record.next) : rev_of(record);
+}
 
 Expected<void> Projections::change(const EntryPtr& entry, const std::function<void(ProjectionRecord&)>& edit) {
   ProjectionRecord record;
@@ -80,12 +92,12 @@ Expected<void> Projections::begin_again(std::string_view name) {
   return {};
 }
 
-Expected<void> Projections::remove(std::string_view name, std::optional<std::uint64_t> generation, bool keeps_rows) {
+Expected<void> Projections::remove(std::string_view name, std::optional<std::string_view> rev, bool keeps_rows) {
   OCTAVO_TRY_VOID(load());
   const std::lock_guard changing(change_mutex_);
   const EntryPtr entry = find(name);
   if (!entry) return no_projection();
-  if (generation && *generation != newest_generation(entry->record)) return is_changed();
+  if (rev && *rev != newest_rev_of(entry->record)) return is_changed();
   entry->set_stopping(true);
   OCTAVO_TRY_VOID(drop_next(entry));
   if (keeps_rows || !entry->follower) return drop(entry);
@@ -121,7 +133,7 @@ Expected<void> Projections::drop_next(const EntryPtr& entry) {
   return {};
 }
 
-Expected<void> Projections::replace(std::string_view name, std::uint64_t generation, ProjectionDefinition definition,
+Expected<void> Projections::replace(std::string_view name, std::string_view rev, ProjectionDefinition definition,
                                     partitioning::Database& target,
                                     std::span<const std::shared_ptr<partitioning::Database>> joined,
                                     const NewTarget* new_target) {
@@ -134,7 +146,7 @@ Expected<void> Projections::replace(std::string_view name, std::uint64_t generat
   if (!entry) return no_projection();
   if (!entry->follower) return std::unexpected(*entry->unopened);
   const ProjectionRecord& record = entry->record;
-  if (generation != newest_generation(record) || record.removing) return is_changed();
+  if (rev != newest_rev_of(record) || record.removing) return is_changed();
   if (target.instance_tag() != record.target_tag || definition.exclusive != record.definition.exclusive) {
     return fail(ErrorCode::bad_request,
                 "The target of a projection cannot be changed: create another projection, and delete this one.",

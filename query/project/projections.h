@@ -54,13 +54,13 @@ class Projections {
   /// Changes the definition, which must have the same target. The rows of the new one become known beside those of the
   /// old one, which are followed as before, and then take their place; with `new_target` they are made there, and it
   /// takes the place of the target. Another change meanwhile takes the place of this one. Errors: those of
-  /// RowProgram::compile; not_found; conflict: `generation` is not the newest one, or the rows of an earlier change are
+  /// RowProgram::compile; not_found; conflict: `rev` is not the newest one, or the rows of an earlier change are
   /// just taking their place; bad_request: another target, or a joined database is the target; those of creating it.
-  Expected<void> replace(std::string_view name, std::uint64_t generation, ProjectionDefinition definition,
+  Expected<void> replace(std::string_view name, std::string_view rev, ProjectionDefinition definition,
                          partitioning::Database& target,
                          std::span<const std::shared_ptr<partitioning::Database>> joined, const NewTarget* new_target);
-  /// Errors: not_found; conflict if `generation` is given and is not the newest one.
-  Expected<void> remove(std::string_view name, std::optional<std::uint64_t> generation, bool keeps_rows);
+  /// Errors: not_found; conflict if `rev` is given and is not the newest one.
+  Expected<void> remove(std::string_view name, std::optional<std::string_view> rev, bool keeps_rows);
   Expected<void> pause(std::string_view name, bool paused);
   Expected<void> begin_again(std::string_view name);
 

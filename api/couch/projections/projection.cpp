@@ -1,6 +1,5 @@
 // /{db}/_projection: documents of a database that Octavo keeps as rows of another one.
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -31,16 +30,6 @@ namespace project = query::project;
 constexpr std::size_t timeout_default_ms = 10'000;
 constexpr std::size_t timeout_max_ms = 600'000;
 
-/// `version`: a projection, or its changed definition.
-template <class Version>
-std::string rev_of(const Version& version) {
-  return fmt::format("{}-{}", version.generation, version.identity);
-}
-
-std::string newest_rev_of(const project::ProjectionRecord& record) {
-  return record.next ? rev_of(*record.next) : rev_of(record);
-}
-
 std::unexpected<Error> no_projection() {
   return fail(ErrorCode::not_found, "There is no projection of this name.");
 }
@@ -57,7 +46,7 @@ json::object join_json(const project::ProjectionDefinition::Join& join, const pr
 /// A changed definition, while its rows become known.
 json::value next_json(const project::Projections::View& view, const partitioning::Database& database) {
   if (!view.record.next) return nullptr;
-  json::object next{{"rev", rev_of(*view.record.next)}, {"definition", view.record.next->definition.json}};
+  json::object next{{"rev", project::rev_of(*view.record.next)}, {"definition", view.record.next->definition.json}};
   if (const auto& target = view.record.next->target) next["target"] = target->name;
   if (view.next) {
     next["reason"] = view.next_failure ? json::value(*view.next_failure) : json::value();
@@ -90,7 +79,7 @@ json::object shown(const project::Projections::View& view, const partitioning::D
                               {"time", view.status.last_error_s}};
   }
   return {{"name", view.record.name},
-          {"rev", rev_of(view.record)},
+          {"rev", project::rev_of(view.record)},
           {"state", view.state},
           {"reason", view.failure ? json::value(*view.failure) : json::value()},
           {"definition", view.record.definition.json},
@@ -133,13 +122,6 @@ Expected<std::shared_ptr<partitioning::Database>> open_other(const Call& call, c
   return open_administered(call, name, what, missing);
 }
 
-/// The number before the `-` of a revision; 0: it has none.
-std::uint64_t generation_of(std::string_view rev) {
-  std::uint64_t number = 0;
-  std::from_chars(rev.data(), rev.data() + rev.size(), number);
-  return number;
-}
-
 struct PutProjection {
   Call& call;
   const std::string& name;
@@ -171,10 +153,10 @@ struct PutProjection {
     }
     if (!present && creation) return add(projections, *creation, joined);
     OCTAVO_TRY(const auto target, open_other(call, definition.target, "target", "target_missing"));
-    if (present && definition.swaps_target) return swap(projections, generation_of(*rev), *target, joined);
+    if (present && definition.swaps_target) return swap(projections, *rev, *target, joined);
     if (creation) OCTAVO_TRY_VOID(creation->check_fit(*target));
     if (!present) return projections.add(name, std::move(definition), *target, joined);
-    return projections.replace(name, generation_of(*rev), std::move(definition), *target, joined, nullptr);
+    return projections.replace(name, *rev, std::move(definition), *target, joined, nullptr);
   }
 
  private:
@@ -193,7 +175,7 @@ struct PutProjection {
   }
 
   /// Another database, which is created in the same way, takes the place of the target.
-  Expected<void> swap(project::Projections& projections, std::uint64_t generation, partitioning::Database& target,
+  Expected<void> swap(project::Projections& projections, std::string_view rev, partitioning::Database& target,
                       const Databases& joined) {
     if (!call.user.is_server_admin()) {
       return fail(ErrorCode::forbidden,
@@ -208,7 +190,7 @@ struct PutProjection {
       return under_name.create(call.services, partitioning::DatabaseOrigin::after(target));
     };
     const project::Projections::NewTarget new_target{creation.kind(), create};
-    return projections.replace(name, generation, std::move(definition), target, joined, &new_target);
+    return projections.replace(name, rev, std::move(definition), target, joined, &new_target);
   }
 
   /// The new target; null if there is one.
@@ -244,7 +226,7 @@ Task<Expected<Reply>> put_projection(Call& call) {
   OCTAVO_CO_TRY_VOID(co_await run_change(call, [&](project::Projections& all) { return put.run(all); }));
   const auto view = call.database_services()->projections().view(name);
   if (!view) co_return no_projection();
-  auto reply = json_reply(json::object{{"ok", true}, {"name", name}, {"rev", newest_rev_of(view->record)}});
+  auto reply = json_reply(json::object{{"ok", true}, {"name", name}, {"rev", project::newest_rev_of(view->record)}});
   reply.status = put.is_new ? 201 : 200;
   co_return reply;
 }
@@ -295,11 +277,8 @@ Task<Expected<Reply>> delete_projection(Call& call) {
   if (rows != "remove" && rows != "keep") {
     co_return fail(ErrorCode::bad_request, "`rows` must be `remove` or `keep`.", "query_parse_error");
   }
-  std::optional<std::uint64_t> generation;
-  if (const auto rev = call.request.parameter("rev")) {
-    generation = generation_of(*rev);
-  }
-  const auto remove = [&](project::Projections& all) { return all.remove(name, generation, rows == "keep"); };
+  const auto rev = call.request.parameter("rev");
+  const auto remove = [&](project::Projections& all) { return all.remove(name, rev, rows == "keep"); };
   OCTAVO_CO_TRY_VOID(co_await run_change(call, remove));
   auto reply = json_reply(json::object{{"ok", true}});
   if (rows == "remove") reply.status = 202;

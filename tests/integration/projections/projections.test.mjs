@@ -274,6 +274,9 @@ describe('the life of a projection', () => {
     expectError(await server.put(`/${source}/_projection/by_user`, other), 409, 'conflict', /newest `rev`/);
     expectError(await server.put(`/${source}/_projection/by_user?rev=7-x`, other), 409, 'conflict');
     expectError(await server.delete(`/${source}/_projection/by_user?rev=7-x`), 409, 'conflict');
+    // The number alone is not enough: a projection that was created again has the same.
+    expectError(await server.put(`/${source}/_projection/by_user?rev=1-x`, other), 409, 'conflict');
+    expectError(await server.delete(`/${source}/_projection/by_user?rev=1-x`), 409, 'conflict');
     const elsewhere = byUser(await server.database('partitioned=true'));
     expectError(await server.put(`/${source}/_projection/by_user?rev=${rev}`, elsewhere), 400, 'target_differs');
     expectError(await server.put(`/${source}/_projection/by_user?rev=${rev}`, byUser(target, { where: 'c.' })), 400, 'projection_syntax');
