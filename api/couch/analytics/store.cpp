@@ -12,6 +12,7 @@
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
+#include "api/couch/call/wait_for.h"
 #include "partitioning/engine.h"
 
 namespace octavo::api::couch {
@@ -20,9 +21,6 @@ namespace {
 
 namespace json = boost::json;
 using analytics::DatabaseAnalytics;
-
-constexpr std::size_t timeout_default_ms = 10'000;
-constexpr std::size_t timeout_max_ms = 600'000;
 
 Task<Expected<Reply>> put_store(Call& call) {
   OCTAVO_CO_TRY(auto* const store, store_of(call));
@@ -85,29 +83,13 @@ Expected<json::object> shown(const Call& call, DatabaseAnalytics& store) {
   return object;
 }
 
-Task<Expected<void>> wait_for(const Call& call, DatabaseAnalytics& store, std::string_view wanted) {
-  OCTAVO_CO_TRY_VOID(call.services.analytics->require_enabled());
-  const bool built = wanted == "built";
-  const auto position = call.database->parse_sequence(built ? "now" : wanted);
-  if (!position) {
-    co_return fail(ErrorCode::bad_request, "`wait_for` must be `now`, `built`, or a sequence of the database.",
-                   "query_parse_error");
-  }
-  OCTAVO_CO_TRY(const auto timeout_ms, wanted_count(call.request, "timeout", timeout_default_ms, timeout_max_ms));
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
-  const auto reached = co_await store.wait(position->sequence, built, deadline);
-  if (!reached && reached.error().code == ErrorCode::timeout) {
-    co_return fail(
-        ErrorCode::timeout,
-        fmt::format("The table is not that far after {} ms: ask again, or with a longer `timeout`.", timeout_ms));
-  }
-  co_return reached;
-}
-
 Task<Expected<Reply>> get_store(Call& call) {
   OCTAVO_CO_TRY(auto* const store, store_of(call));
-  if (const auto wanted = call.request.parameter("wait_for")) {
-    OCTAVO_CO_TRY_VOID(co_await wait_for(call, *store, *wanted));
+  if (call.request.parameter("wait_for")) OCTAVO_CO_TRY_VOID(call.services.analytics->require_enabled());
+  OCTAVO_CO_TRY(const auto wanted, read_wait_for(call, true));
+  if (wanted) {
+    auto reached = co_await store->wait(wanted->sequence, wanted->built, wanted->deadline());
+    OCTAVO_CO_TRY_VOID(wanted->told(std::move(reached), "The table is"));
   }
   auto show = [&] { return shown(call, *store); };
   const bool enabled = call.services.analytics->enabled();

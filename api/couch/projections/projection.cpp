@@ -15,6 +15,7 @@
 #include "api/couch/call/json_reply.h"
 #include "api/couch/call/json_request.h"
 #include "api/couch/call/query_parameters.h"
+#include "api/couch/call/wait_for.h"
 #include "api/couch/databases/target_creation.h"
 #include "api/couch/projections/routes.h"
 #include "partitioning/engine.h"
@@ -26,9 +27,6 @@ namespace {
 
 namespace json = boost::json;
 namespace project = query::project;
-
-constexpr std::size_t timeout_default_ms = 10'000;
-constexpr std::size_t timeout_max_ms = 600'000;
 
 std::unexpected<Error> no_projection() {
   return fail(ErrorCode::not_found, "There is no projection of this name.");
@@ -245,21 +243,10 @@ Task<Expected<Reply>> get_projection(Call& call) {
   const std::string& name = call.path("name");
   OCTAVO_CO_TRY(auto* const services, query::required(call.database_services()));
   auto& projections = services->projections();
-  if (const auto wanted = call.request.parameter("wait_for")) {
-    const auto position = call.database->parse_sequence(*wanted);
-    if (!position) {
-      co_return fail(ErrorCode::bad_request, "`wait_for` must be `now`, or a sequence of the database.",
-                     "query_parse_error");
-    }
-    OCTAVO_CO_TRY(const auto timeout_ms, wanted_count(call.request, "timeout", timeout_default_ms, timeout_max_ms));
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
-    const auto reached = co_await projections.wait_until_current(name, position->sequence, deadline);
-    if (!reached && reached.error().code == ErrorCode::timeout) {
-      co_return fail(
-          ErrorCode::timeout,
-          fmt::format("The rows are not that far after {} ms: ask again, or with a longer `timeout`.", timeout_ms));
-    }
-    OCTAVO_CO_TRY_VOID(reached);
+  OCTAVO_CO_TRY(const auto wanted, read_wait_for(call));
+  if (wanted) {
+    auto reached = co_await projections.wait_until_current(name, wanted->sequence, wanted->deadline());
+    OCTAVO_CO_TRY_VOID(wanted->told(std::move(reached), "The rows are"));
   }
   std::optional<project::Projections::View> view;
   const auto show = [&](project::Projections& all) -> Expected<void> {

@@ -283,6 +283,22 @@ describe('the life of a projection', () => {
     expectError(await server.put(`/${source}/_projection/by_user?rev=${rev}`, byUser(target, { id: '{' })), 400, 'projection_syntax');
   });
 
+  test('a sequence that the source does not have cannot be waited for', async (t) => {
+    const server = await Server.startFor(t);
+    const { source, target } = await blog(server);
+    await createProjection(server, source, 'by_user', byUser(target));
+    await save(server, source, 'p1', { type: 'post', user: 'ann' });
+    const wait = (sequence) => server.get(`/${source}/_projection/by_user?wait_for=${sequence}`);
+    const own = (await server.get(`/${source}`)).body.update_seq;
+    expectStatus(await wait(own), 200);
+    expectStatus(await wait(`%22${own}%22`), 200);
+    expectStatus(await wait('0'), 200);
+    const foreign = (await server.get(`/${target}`)).body.update_seq;
+    for (const sequence of [foreign, `9${own}`, '99999']) {
+      expectError(await wait(sequence), 400, 'query_parse_error', /does not have the sequence of `wait_for`/);
+    }
+  });
+
   test('a restart continues, although no client asks for the source', async (t) => {
     const server = await Server.startFor(t);
     const { source, target } = await blog(server);
