@@ -282,6 +282,15 @@ Expected<ProjectionDefinition> ProjectionDefinition::parse(const json::object& o
   return definition;
 }
 
+Expected<void> ProjectionDefinition::check_new() const {
+  if (where.empty() && json.contains("where")) return invalid("where", "a string with an SQL expression over c");
+  if (!newest || keeps_all || !transform.empty()) return {};
+  const std::string& name = newest->by.parts().front().name;
+  if (std::ranges::find(fields, name, &Field::name) != fields.end()) return {};
+  return fail(ErrorCode::bad_request, fmt::format("`newest.by` needs {}, which is not among the fields.", name),
+              "key_not_projected");
+}
+
 Expected<void> check_projection_name(std::string_view name) {
   const auto is_word = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

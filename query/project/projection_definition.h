@@ -77,6 +77,8 @@ struct ProjectionDefinition {
   /// Checks the members and their types. Errors: bad_request, whose word is `unknown_member`, `limit` or
   /// `projection_syntax`.
   static Expected<ProjectionDefinition> parse(const boost::json::object& json);
+  /// Refuses what earlier versions stored, although it cannot have been meant. Errors: bad_request.
+  Expected<void> check_new() const;
 };
 
 /// Error bad_request: a name consists of letters, digits, `_` and `-`, and begins with a letter or a digit.

@@ -315,6 +315,7 @@ Expected<std::vector<JoinedDatabase>> Projections::check(
     inputs.push_back({one, std::move(form)});
   }
   OCTAVO_TRY_VOID(RowProgram::compile(definition, target, inputs));
+  OCTAVO_TRY_VOID(definition.check_new());
   if (!definition.transform.empty()) OCTAVO_TRY_VOID(check_function(definition.transform));
   return inputs;
 }

@@ -434,6 +434,8 @@ describe('bad definitions', () => {
     await refused({ ...good, newest: { by: 'a', n: 0 } }, 400, 'limit', /10000/);
     await refused({ ...good, newest: { by: 'a', n: 10_001 } }, 400, 'limit');
     await refused({ ...good, newest: { n: 1 } }, 400, 'projection_syntax', /newest.by/);
+    await refused({ ...good, fields: ['user'], newest: { by: 'creationDate', n: 1 } }, 400, 'key_not_projected', /`newest.by` needs creationDate/);
+    await refused({ ...good, where: '' }, 400, 'projection_syntax', /`where`/);
     await refused({ ...good, on_error: 'ignore' }, 400, 'projection_syntax', /on_error/);
     for (const share of [0, 1.5, '0.5', 0.0001]) await refused({ ...good, share }, 400, 'projection_syntax', /`share` must be/);
     expectError(await server.put(`/${source}/_projection/-x`, good), 400, 'projection_syntax', /begins with a letter/);
