@@ -19,6 +19,7 @@
 #include "base/json_writer.h"
 #include "partitioning/partition_limits.h"
 #include "partitioning/throughput/request_charge.h"
+#include "query/json/parsed_document.h"
 
 namespace octavo::api::couch {
 
@@ -91,7 +92,7 @@ Expected<Reply> partition_info(const Call& call) {
   body += partitioning::format_charge(call.database->meter().recent_of(partition_id, partition).units);
   OCTAVO_TRY(const auto use, partitioning::limits_of_partition(*call.database, partition));
   body += ",\"limits\":";
-  body += boost::json::serialize(limits_json(use));
+  body += query::readable_json(limits_json(use));
   body += "}\n";
   return reply;
 }

@@ -19,7 +19,9 @@ describe('limits of partitions', () => {
     const server = await Server.startFor(t, limited);
     const db = await server.database('partitioned=true&q=2');
     await fill(server, db, 'ann', 50);
-    const { sizes, limits } = expectStatus(await server.get(`/${db}/_partition/ann`), 200);
+    const reply = await server.get(`/${db}/_partition/ann`);
+    const { sizes, limits } = expectStatus(reply, 200);
+    assert.doesNotMatch(reply.text, /:[\d.]+E/);  // 0.5, and not 5E-1
     assert.equal(limits.bytes.used, sizes.external);
     assert.equal(limits.bytes.max, 102_400);
     assert.ok(Math.abs(limits.bytes.share - sizes.external / 102_400) < 0.001);
