@@ -103,6 +103,7 @@ void FollowedTable::open(milliseconds retry) {
     if (answers_.load(std::memory_order_acquire)) plan_expiration();
     return;
   }
+  if (is_over_.load(std::memory_order_acquire)) return;  // the end of its channel is no failure
   {
     const std::lock_guard lock(mutex_);
     if (!unopened_ || unopened_->reason != opened.error().reason) {
@@ -137,6 +138,7 @@ void FollowedTable::change_ttl(Definition definition) {
 }
 
 void FollowedTable::interrupt() {
+  is_over_.store(true, std::memory_order_release);
   follower_->set_stopping(true);
   expiration_plan_.fetch_add(1);
   feed_->interrupt();

@@ -79,6 +79,7 @@ class FollowedTable : public std::enable_shared_from_this<FollowedTable> {
   const std::function<void()> may_take_place_;
   std::atomic<bool> is_open_{false};
   std::atomic<bool> answers_;
+  std::atomic<bool> is_over_{false};               ///< interrupt() was called
   std::atomic<std::uint64_t> expiration_plan_{0};  ///< a job with another number has been replaced
 
   mutable std::mutex mutex_;  ///< guards the members below

@@ -48,6 +48,18 @@ Expected<duckdb::Connection> Instances::Lease::connect() const {
   return connection;
 }
 
+bool Instances::has_file(const TablePlace& place) {
+  return analytics::has_file(place.file);
+}
+
+void Instances::remove_files(const TablePlace& place) {
+  const std::lock_guard lock(mutex_);
+  const std::string file = place.file.string();
+  const auto found = entries_.find(place.as.empty() ? file : place.file.parent_path().string());
+  const bool is_open = found != entries_.end() && (place.as.empty() || found->second.attached.contains(file));
+  if (!is_open) analytics::remove_files(place.file);
+}
+
 // Those below are called with the mutex held.
 
 Instances::Lease Instances::lease(const std::string& key, Entry& entry) {

@@ -63,6 +63,11 @@ class Instances {
   /// list.
   Expected<Lease> open_group(const std::vector<TablePlace>& places, std::string_view as);
 
+  /// Whether the table has a file.
+  static bool has_file(const TablePlace& place);
+  /// Removes the files of a table that is not open.
+  void remove_files(const TablePlace& place);
+
  private:
   struct Attached {
     std::string as;

@@ -149,9 +149,9 @@ Error to_try_again(Error error) {
   return error;
 }
 
-// Serves what follows one database, until the server closes the channel.
-Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) {
-  OCTAVO_TRY(const auto request, read_object(first));
+// Serves what follows one database, until the server closes the channel. `is_known`: the server has been told that the
+// table is open.
+Expected<void> follow(WorkerState& state, Channel& channel, const json::object& request, bool& is_known) {
   StoreRules rules;
   if (query::text_member(request, "mode") == full_fidelity) rules.documents.mode = InferenceMode::full_fidelity;
   rules.documents.include = texts_member(request, "include");
@@ -174,6 +174,7 @@ Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) 
   if (!opened) return std::unexpected(to_try_again(std::move(opened).error()));
   DocumentTable table = *std::move(opened);
   OCTAVO_TRY_VOID(channel.send(FrameKind::reply, state_payload(table)));
+  is_known = true;
   while (true) {
     const auto frame = channel.receive(Channel::request_bytes_max);
     if (!frame) return {};  // closed
@@ -182,6 +183,17 @@ Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) 
                                : channel.send(FrameKind::failure, failure_payload(to_try_again(answered.error())));
     if (!sent) return {};
   }
+}
+
+Expected<void> follow(WorkerState& state, Channel& channel, const Frame& first) {
+  OCTAVO_TRY(const auto request, read_object(first));
+  const TablePlace place = place_of_json(request);
+  const bool makes = !Instances::has_file(place);
+  bool is_known = false;
+  auto followed = follow(state, channel, request, is_known);
+  // The server may have removed the store, and its files, before this one was made.
+  if (makes && !is_known) state.instances.remove_files(place);
+  return followed;
 }
 
 TimeLimit export_time_of(const json::object& request) {

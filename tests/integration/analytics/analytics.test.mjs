@@ -188,6 +188,23 @@ describe('changes', needsLibrary, () => {
     await assertSameRows(server, db);
   });
 
+  test('a store that is removed while it is being opened leaves no files', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await save(server, db, 'a', { n: 1 });
+    for (let n = 0; n < 15; ++n) {
+      await define(server, db);
+      expectStatus(await server.delete(`/${db}/_analytics`), 200);
+    }
+    await define(server, db);
+    await current(server, db);
+    const files = () => fs.readdirSync(server.dataDir, { recursive: true }).filter((name) => /\.duckdb/.test(name)).map((name) => path.basename(name));
+    await eventually(() => new Set(files().map((name) => name.split('.')[0])).size === 1);
+    expectStatus(await server.delete(`/${db}/_analytics`), 200);
+    await eventually(() => files().length === 0);
+    assert.deepEqual(server.lines.filter((line) => line.includes('store waits')), []);
+  });
+
   test('a store that is removed is gone, with its files', async (t) => {
     const server = await startAnalytics(t);
     const db = await server.database();
