@@ -132,6 +132,10 @@ Task<std::invoke_result_t<Work&>> work_on_find_body(const Call& call, Work work)
 
 Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
                                     std::chrono::steady_clock::time_point started) {
+  const auto& partition = find.request.partition;
+  const auto partition_key = partition.empty() ? std::nullopt : std::optional(partition);
+  const auto scope = call.scope_of(partition_key);
+  OCTAVO_CO_TRY_VOID(call.database->meter().admit_scan(scope));
   auto& services = *call.database_services();
   auto& indexes = services.feed_indexes();
   storage::Sequence sequence = 0;
@@ -159,6 +163,9 @@ Task<Expected<Reply>> run_text_find(Call& call, query::search::TextFind find,
   append_bookmark(reply.body, page->bookmark.encode());
   if (find.request.execution_stats) append_execution_stats(reply.body, page->statistics, false, started);
   reply.body += "}\n";
+  call.charge_scan(scope, partitioning::charge_of_scan({.documents = page->statistics.documents_examined,
+                                                        .document_bytes = page->statistics.document_bytes,
+                                                        .result_bytes = reply.body.size()}));
   co_return reply;
 }
 

@@ -41,6 +41,21 @@ describe('throughput', () => {
     assert.equal((await server.get(`/${db}`)).headers['x-request-charge'], undefined);
   });
 
+  test('a query of a text index is charged for the documents that it reads, and waits for its budget', async () => {
+    const db = await server.database('partitioned=true&throughput=20');
+    for (const id of ['a', 'b', 'c']) expectStatus(await server.put(`/${db}/p:${id}`, { text: 'red' }), 201);
+    expectStatus(await server.post(`/${db}/_index`, { type: 'text', ddoc: 't', partitioned: false, index: {} }), 200);
+    const ask = (limit) => server.post(`/${db}/_find`, { selector: { $text: 'red' }, limit });
+    const spent = async () => (await server.get(`/${db}/_throughput`)).body.partitions[0].total;
+    const before = await spent();
+    const [one, three] = [await ask(1), await ask(3)];
+    assert.ok(chargeOf(one) > 2 && chargeOf(three) > chargeOf(one) + 0.1, `${one.headers['x-request-charge']} ${three.headers['x-request-charge']}`);
+    assert.ok(Math.abs(await spent() - before - chargeOf(one) - chargeOf(three)) < 0.2);
+    let refused;
+    for (let n = 0; n < 100 && refused?.status !== 429; n++) refused = await ask(3);
+    expectError(refused, 429, 'too_many_requests');
+  });
+
   test('a database without throughput is never refused', async () => {
     const db = await server.database();
     await server.put(`/${db}/a`, {});
