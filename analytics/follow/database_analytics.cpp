@@ -351,6 +351,7 @@ Task<Expected<void>> DatabaseAnalytics::wait(storage::Sequence sequence, bool bu
     const std::uint64_t epoch = progress_.epoch();
     const Tables found = tables();
     const TablePtr& table = found.answering;
+    if (database_.deleted()) co_return fail(ErrorCode::not_found, "Database does not exist.");
     if (!table && !any_.load(std::memory_order_acquire)) co_return no_store();
     if (table && !table->is_followed())
       co_return fail(ErrorCode::unsupported, "Analytics are not enabled.", "analytics_disabled");

@@ -157,6 +157,15 @@ describe('changes', needsLibrary, () => {
     assert.deepEqual(await ask(server, db, 'select _id from documents'), [{ _id: 'new' }]);
   });
 
+  test('who waits for the store of a database that is deleted is told so', async (t) => {
+    const server = await startAnalytics(t);
+    const db = await server.database();
+    await define(server, db);
+    const waiting = server.get(`/${db}/_analytics?wait_for=now&timeout=600000`);
+    expectStatus(await server.delete(`/${db}`), 200);
+    expectError(await waiting, 404, 'not_found');
+  });
+
   test('it continues after a restart, with what was written while analytics were switched off', async (t) => {
     const server = await startAnalytics(t);
     const db = await server.database();
