@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds delay_min{100};
 constexpr std::chrono::milliseconds delay_max{10'000};
 // One that has run for so long did not end because of how it was started.
 constexpr std::chrono::seconds sound_after{60};
-// The process has the lowest priority, and reads 70 MB.
+// The process reads 70 MB.
 constexpr std::chrono::milliseconds report_patience{60'000};
 
 std::string how_it_ended(int status) {
@@ -158,7 +158,12 @@ Expected<std::string> Process::read_report(const Descriptor& control, pid_t pid)
     return fail(ErrorCode::overloaded, fmt::format("The analytical process {} has ended at its start.", pid));
   };
   pollfd state{.fd = control.get(), .events = POLLIN, .revents = 0};
-  if (::poll(&state, 1, static_cast<int>(report_patience.count())) != 1) return silent();
+  const int polled = ::poll(&state, 1, static_cast<int>(report_patience.count()));
+  if (polled == 0) {
+    return fail(ErrorCode::overloaded, fmt::format("The analytical process {} has not started within {} s.", pid,
+                                                   report_patience.count() / 1000));
+  }
+  if (polled != 1) return silent();
   std::string text(64 << 10, '\0');
   const ssize_t count = ::recv(control.get(), text.data(), text.size(), 0);
   if (count <= 0) return silent();

@@ -53,12 +53,10 @@ constexpr bool is_sanitized = false;
 #endif
 
 // What cannot be had is done without: the process is a guest.
-void give_way(const WorkerOptions& options) {
+void set_bounds(const WorkerOptions& options) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The server ends the process by closing the socket; a terminal's signals are for the server.
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(number, SIG_IGN);
-  const sched_param none{};
-  ::sched_setscheduler(0, SCHED_IDLE, &none);
   std::ofstream("/proc/self/oom_score_adj") << "1000";
   if (!is_sanitized) {
     const rlim_t limit = address_bytes + memory_factor * options.memory_bytes;
@@ -67,6 +65,13 @@ void give_way(const WorkerOptions& options) {
   }
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
+}
+
+// Not before the library is there. That takes a tenth of a second, or, with the lowest priority on a busy machine,
+// longer than the server waits for it: then the process would never start.
+void give_way() {
+  const sched_param none{};
+  ::sched_setscheduler(0, SCHED_IDLE, &none);
 }
 
 struct WorkerState {
@@ -298,13 +303,14 @@ void report(const Descriptor& control, const std::string& text) {
 }  // namespace
 
 int run_worker(const WorkerOptions& options) {
-  give_way(options);
+  set_bounds(options);
   const Descriptor control(control_descriptor);
   const auto api = duckdb::load_library(options.library, options.library_sha256);
   if (!api) {
     report(control, failure_payload(api.error()));
     return 1;
   }
+  give_way();
   const duckdb::InstanceLimits limits{.memory_bytes = options.memory_bytes,
                                       .temporary_bytes = options.temporary_bytes,
                                       .threads = std::max<std::size_t>(1, available_resources().processors - 1)};

@@ -1,5 +1,6 @@
 // Hostile SQL: what is not a query is refused, what does not end is stopped, and the server works meanwhile.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
@@ -149,6 +150,14 @@ describe('the process', needsLibrary, () => {
     await server.kill();
     await eventually(() => !fs.existsSync(`/proc/${pid}`), 10_000 * patience);
     await server.relaunch();
+  });
+
+  test('it starts on a machine whose processors are busy', async (t) => {
+    const server = await startAnalytics(t, { through: ['taskset', '--cpu-list', '0'] });
+    const busy = Array.from({ length: 8 }, () => spawn('taskset', ['--cpu-list', '0', 'sh', '-c', 'while :; do :; done'], { stdio: 'ignore' }));
+    t.after(() => busy.forEach((one) => one.kill('SIGKILL')));
+    await define(server, await server.database());  // waits for the process
+    assert.equal(childrenOf(server).length, 1);
   });
 
   test('without a store there is no process', async (t) => {
