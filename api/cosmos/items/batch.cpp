@@ -13,6 +13,7 @@
 #include "api/cosmos/items/item_functions.h"
 #include "api/cosmos/items/item_handlers.h"
 #include "api/cosmos/items/item_operation.h"
+#include "api/cosmos/items/other_id.h"
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"
 #include "api/models/item_shape.h"
@@ -216,6 +217,14 @@ void append_hybrid_row(std::string& out, const ItemOperation& operation, const O
   hybrid_row::append_record(out, record);
 }
 
+void refuse_other_ids(Batch& batch, const Call& call, const OpenContainer& opened) {
+  const auto may = check_other_id(call, opened);
+  if (may) return;
+  for (auto& operation : batch.operations) {
+    if (operation.gives_other_id() && !operation.refused) operation.refused = may.error();
+  }
+}
+
 }  // namespace
 
 Handled serve_batch(Call& call) {
@@ -230,6 +239,8 @@ Handled serve_batch(Call& call) {
     OCTAVO_CO_TRY_VOID(read_batch_key(batch, container));
   }
   read_operations(batch, call, opened);
+  const bool gives_other_ids = std::ranges::any_of(batch.operations, &ItemOperation::gives_other_id);
+  if (gives_other_ids) refuse_other_ids(batch, call, opened);
   const std::string partition_key = batch.key ? batch.key->encode() : std::string();
   std::optional<DocumentTarget> target;
   if (batch.key) {
@@ -243,7 +254,8 @@ Handled serve_batch(Call& call) {
   OCTAVO_CO_TRY(const auto rules, rules_of(call, opened));
   const bool by_keys = knows_former && !batch.atomic && may_be_former(opened, batch);
   Expected<void> done;
-  if (by_keys || (rules && !target)) {
+  // An operation that gives its item another id is two writes, which are undone together.
+  if (by_keys || ((rules || gives_other_ids) && !target)) {
     done = co_await run_each(call, opened, batch, rules ? &*rules : nullptr, by_keys, results);
   } else if (rules) {
     done = co_await run_with_rules(opened, batch, *target, *rules, bytes_max, results);

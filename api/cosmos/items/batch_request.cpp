@@ -95,7 +95,8 @@ Expected<void> fill_operation(const OperationText& text, const ContainerDefiniti
     if (text.body.empty()) return fail(ErrorCode::bad_request, "The operation needs a 'resourceBody'.");
     OCTAVO_TRY(auto item, parse_item(text.body, container, bytes_max, key));
     if (operation.kind == Kind::replace && item.id != operation.item_id) {
-      return fail(ErrorCode::bad_request, "The id in the body of a Replace must be the operation's 'id'.");
+      OCTAVO_TRY_VOID(check_item_id(operation.item_id));
+      operation.former_document_id = document_id(item.key, operation.item_id);
     }
     operation.item_id = std::move(item.id);
     operation.key = std::move(item.key);

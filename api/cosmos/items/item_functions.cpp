@@ -10,6 +10,7 @@
 #include "api/cosmos/call/script_reply.h"
 #include "api/cosmos/feeds/feed_scope.h"
 #include "api/cosmos/items/item_operation.h"
+#include "api/cosmos/items/other_id.h"
 #include "api/models/errors.h"
 #include "api/models/item_key.h"
 #include "api/models/item_shape.h"
@@ -155,13 +156,12 @@ class FunctionalWrite {
   Expected<Verdict> run(OptimisticTransaction& transaction, scripts::ScriptSession& session) {
     ItemOperation operation;
     operation.kind = operation_kind_of(request_.kind);
-    operation.document_id = document_id(request_.key, request_.id);
-    operation.item_id = request_.id;
     operation.key = request_.key;
+    name_operation(operation, request_.body_id.empty() ? request_.id : request_.body_id);
     operation.body = request_.body;
     operation.patch = request_.patch;
     operation.match = request_.match;
-    OCTAVO_TRY(const auto stored, transaction.find(operation.document_id));
+    OCTAVO_TRY(const auto stored, transaction.find(document_id(request_.key, request_.id)));
     const bool exists = stored && !stored->deleted;
     for (const auto& trigger : before_) {
       OCTAVO_TRY(auto ran, run_trigger(trigger, session, exists, operation.body, {}, false));
@@ -208,15 +208,20 @@ class FunctionalWrite {
     return ran;
   }
 
+  // `item_id`: of the item as it is written.
+  void name_operation(ItemOperation& operation, std::string item_id) const {
+    operation.item_id = std::move(item_id);
+    operation.document_id = document_id(request_.key, operation.item_id);
+    const bool moves = request_.kind == Kind::replace && operation.item_id != request_.id;
+    operation.former_document_id = moves ? document_id(request_.key, request_.id) : std::string();
+  }
+
   // The item from a trigger is checked like an item from a client.
   Expected<void> change_body(std::string_view json, ItemOperation& operation) const {
     OCTAVO_TRY(auto item,
                parse_item(json, *opened_.definition, call_.services.settings.cosmos_item_bytes_max, request_.key));
-    if (request_.kind == Kind::replace && item.id != request_.id) {
-      return fail(ErrorCode::bad_request, "The id of an item cannot be changed.");
-    }
-    operation.item_id = item.id;
-    operation.document_id = document_id(request_.key, item.id);
+    if (request_.kind == Kind::replace && item.id != request_.id) OCTAVO_TRY_VOID(check_other_id(call_, opened_));
+    name_operation(operation, std::move(item.id));
     operation.body = std::move(item.body);
     return {};
   }

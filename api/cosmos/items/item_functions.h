@@ -18,7 +18,8 @@ struct ItemRequest {
   Kind kind = Kind::create;
   partitioning::TypedKey key;
   std::string id;
-  std::string body;  ///< create, upsert, replace: the item as it will be stored
+  std::string body_id;  ///< of a replacement: the id in the body; empty: the same
+  std::string body;     ///< create, upsert, replace: the item as it will be stored
   Patch patch;
   MatchCondition match;
 };

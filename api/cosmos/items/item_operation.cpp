@@ -27,6 +27,17 @@ Expected<OperationResult> write(storage::DocumentTransaction& transaction, stora
   return result;
 }
 
+// The item is deleted under its former id and created under the new one. On Azure `_rid` stays; here it is made of the
+// id.
+Expected<OperationResult> move_item(storage::DocumentTransaction& transaction, const ItemOperation& operation) {
+  OCTAVO_TRY(const auto removed,
+             write(transaction, deleting_write(operation.former_document_id, operation.match), true, 204, 204));
+  if (removed.error) return removed;
+  OCTAVO_TRY(auto result, write(transaction, creating_write(operation.document_id, operation.body), false, 200, 200));
+  result.charge += removed.charge;
+  return result;
+}
+
 }  // namespace
 
 OperationResult failed_operation(Error error) {
@@ -45,6 +56,7 @@ Expected<OperationResult> ItemOperation::run(storage::DocumentTransaction& trans
       return write(transaction, creating_write(document_id, body), false, 201, 201);
     case Kind::upsert:
     case Kind::replace: {
+      if (gives_other_id()) return move_item(transaction, *this);
       auto edit = replacing_write(document_id, body, kind == Kind::replace, match);
       return write(transaction, std::move(edit), true, 200, 201);
     }

@@ -32,6 +32,7 @@ struct ItemOperation {
   Kind kind = Kind::read;
   std::string document_id;
   std::string item_id;
+  std::string former_document_id;  ///< of a replacement that gives the item another id; empty: it keeps it
   partitioning::TypedKey key;
   std::string body;  ///< stored form
   Patch patch;
@@ -40,7 +41,10 @@ struct ItemOperation {
   bool shows_body = true;        ///< the result of a write has the item
   std::optional<Error> refused;  ///< set: the operation is invalid, and run fails with it
 
-  /// Runs it. An outer error aborts the transaction; every other error is in the result.
+  bool gives_other_id() const { return !former_document_id.empty(); }
+
+  /// Runs it. An outer error aborts the transaction; every other error is in the result, and then nothing is written,
+  /// unless the operation gives the item another id: its transaction must be rolled back.
   Expected<OperationResult> run(storage::DocumentTransaction& transaction, const ContainerDefinition& container,
                                 std::size_t item_bytes_max) const;
 };

@@ -8,6 +8,7 @@
 #include "api/cosmos/items/item_functions.h"
 #include "api/cosmos/items/item_handlers.h"
 #include "api/cosmos/items/item_operation.h"
+#include "api/cosmos/items/other_id.h"
 #include "api/cosmos/queries/query.h"
 #include "api/http/worker_bodies.h"
 #include "api/models/container_definition.h"
@@ -179,6 +180,7 @@ Handled create_item(Call& call, const OpenContainer& opened) {
     ItemRequest request{.kind = upserts ? ItemRequest::Kind::upsert : ItemRequest::Kind::create,
                         .key = std::move(item.key),
                         .id = std::move(item.id),
+                        .body_id = {},
                         .body = std::move(item.body),
                         .patch = {},
                         .match = upserts ? match : MatchCondition{}};
@@ -193,24 +195,57 @@ Handled create_item(Call& call, const OpenContainer& opened) {
   co_return co_await write_item(call, opened, std::move(write), true, !wants_no_body(call));
 }
 
+// Runs one operation in a transaction on the writer's thread, and makes the reply. `bytes`: how much it writes, about.
+Handled run_operation(Call& call, const OpenContainer& opened, const ItemOperation& operation, std::size_t bytes) {
+  const auto& container = *opened.definition;
+  const auto target = opened.database->target_of(operation.document_id);
+  OCTAVO_CO_TRY_VOID(call.admit(opened.database, target));
+  OperationResult result;
+  const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
+  storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) -> Expected<bool> {
+    OCTAVO_TRY(result, operation.run(transaction, container, bytes_max));
+    return !result.error;
+  };
+  OCTAVO_CO_TRY_VOID(co_await opened.database->run_transaction(target, std::move(task), bytes));
+  call.account.request_charge = result.charge;
+  if (result.error) co_return std::unexpected(*std::move(result.error));
+  call.account.sequence = result.sequence;
+  call.account.session_token = session_token(opened.database->locate(target), result.sequence);
+  Reply reply;
+  if (wants_no_body(call)) {
+    reply.content_type = {};
+  } else {
+    container.shape->append_item(reply.body, operation.document_id, result.revision, result.modified_s, result.body);
+  }
+  reply.headers.emplace_back("etag", quoted_etag(result.revision));
+  co_return reply;
+}
+
 Handled replace_item(Call& call, const OpenContainer& opened) {
   OCTAVO_CO_TRY(const std::optional<TypedKey> key, named_key(call, opened));
   OCTAVO_CO_TRY(auto item, co_await read_body(call, opened, key));
-  if (item.id != call.path.id) {
-    co_return fail(ErrorCode::bad_request,
-                   "The id of the item in the body is not the one of the path: an item's id "
-                   "cannot be changed.");
-  }
+  const bool gets_other_id = item.id != call.path.id;
+  if (gets_other_id) OCTAVO_CO_TRY_VOID(check_other_id(call, opened));
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
   OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
   if (functions) {
     ItemRequest request{.kind = ItemRequest::Kind::replace,
                         .key = *key,
-                        .id = std::move(item.id),
+                        .id = call.path.id,
+                        .body_id = std::move(item.id),
                         .body = std::move(item.body),
                         .patch = {},
                         .match = match};
     co_return co_await write_with_functions(call, opened, std::move(request));
+  }
+  if (gets_other_id) {
+    ItemOperation operation;
+    operation.kind = ItemOperation::Kind::replace;
+    operation.document_id = document_id(*key, item.id);
+    operation.former_document_id = document_id(*key, call.path.id);
+    operation.body = std::move(item.body);
+    operation.match = match;
+    co_return co_await run_operation(call, opened, operation, 2 * call.request.body.size());
   }
   auto write = replacing_write(document_id(*key, item.id), std::move(item.body), true, match);
   co_return co_await write_item(call, opened, std::move(write), true, !wants_no_body(call));
@@ -224,6 +259,7 @@ Handled delete_item(Call& call, const OpenContainer& opened) {
     ItemRequest request{.kind = ItemRequest::Kind::remove,
                         .key = std::move(key),
                         .id = call.path.id,
+                        .body_id = {},
                         .body = {},
                         .patch = {},
                         .match = match};
@@ -247,33 +283,13 @@ Handled patch_item(Call& call, const OpenContainer& opened) {
     ItemRequest request{.kind = ItemRequest::Kind::patch,
                         .key = std::move(key),
                         .id = call.path.id,
+                        .body_id = {},
                         .body = {},
                         .patch = std::move(operation.patch),
                         .match = operation.match};
     co_return co_await write_with_functions(call, opened, std::move(request));
   }
-  const auto target = opened.database->target_of(operation.document_id);
-  OCTAVO_CO_TRY_VOID(call.admit(opened.database, target));
-  OperationResult result;
-  const std::size_t bytes_max = call.services.settings.cosmos_item_bytes_max;
-  const std::size_t bytes = call.request.body.size() + 4096;
-  storage::PhysicalPartition::TransactionTask task = [&](storage::PartitionTransaction& transaction) -> Expected<bool> {
-    OCTAVO_TRY(result, operation.run(transaction, container, bytes_max));
-    return !result.error;
-  };
-  OCTAVO_CO_TRY_VOID(co_await opened.database->run_transaction(target, std::move(task), bytes));
-  call.account.request_charge = result.charge;
-  if (result.error) co_return std::unexpected(*std::move(result.error));
-  call.account.sequence = result.sequence;
-  call.account.session_token = session_token(opened.database->locate(target), result.sequence);
-  Reply reply;
-  if (wants_no_body(call)) {
-    reply.content_type = {};
-  } else {
-    container.shape->append_item(reply.body, operation.document_id, result.revision, result.modified_s, result.body);
-  }
-  reply.headers.emplace_back("etag", quoted_etag(result.revision));
-  co_return reply;
+  co_return co_await run_operation(call, opened, operation, call.request.body.size() + 4096);
 }
 
 }  // namespace

@@ -1,0 +1,130 @@
+// Replacements that give their item another id, which Azure Cosmos DB allows.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { changedOver } from '../copies/changed_over.mjs';
+import { cosmosClient, cosmosRequest, errorOf, newContainer } from '../cosmos.mjs';
+import { Server } from '../harness.mjs';
+import { batchBody, batchResults } from '../hybrid_row.mjs';
+
+describe('a replacement with another id', () => {
+  let server, client, container;
+  before(async () => {
+    server = await Server.start();
+    client = cosmosClient(server);
+    container = await newContainer(client);
+  });
+  after(() => server?.stop());
+
+  const ids = async (of, pk) => (await of.items.query('SELECT VALUE c.id FROM c ORDER BY c.id', { partitionKey: pk }).fetchAll()).resources;
+  const operation = (id, other, pk) => ({ operationType: 'Replace', id, resourceBody: { id: other, pk } });
+
+  test('moves the item to it', async () => {
+    const { resource: before } = await container.items.create({ id: 'a', pk: 'one', n: 1 });
+    const reply = await cosmosRequest(server, 'PUT', `/${container.url}/docs/a`, { partition: ['one'], body: { id: 'b', pk: 'one', n: 2 } });
+    assert.equal(reply.status, 200, reply.text);
+    assert.equal(reply.headers.etag, reply.body._etag);
+    const { resource } = await container.item('b', 'one').read();
+    assert.deepEqual(resource, reply.body);
+    assert.deepEqual([resource.id, resource.n], ['b', 2]);
+    assert.notEqual(resource._etag, before._etag);
+    assert.deepEqual(await ids(container, 'one'), ['b']);
+    assert.equal((await container.item('a', 'one').read()).statusCode, 404);
+  });
+
+  test('needs the item, its ETag if one is given, and a free id', async () => {
+    await container.items.create({ id: 'a', pk: 'two' });
+    await container.items.create({ id: 'taken', pk: 'two' });
+    const replace = (id, other, options) => errorOf(container.item(id, 'two').replace({ id: other, pk: 'two' }, options));
+    assert.equal((await replace('none', 'c')).code, 404);
+    assert.equal((await replace('a', 'taken')).code, 409);
+    assert.equal((await replace('a', 'c', { accessCondition: { type: 'IfMatch', condition: '"1-00000000000000000000000000000000"' } })).code, 412);
+    assert.deepEqual(await ids(container, 'two'), ['a', 'taken']);
+    const { resource } = await container.item('a', 'two').read();
+    const condition = { accessCondition: { type: 'IfMatch', condition: resource._etag } };
+    assert.equal((await container.item('a', 'two').replace({ id: 'c', pk: 'two' }, condition)).statusCode, 200);
+    assert.deepEqual(await ids(container, 'two'), ['c', 'taken']);
+  });
+
+  test('keeps the unique keys of the item', async () => {
+    const unique = await newContainer(client, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/mail'] }] } });
+    await unique.items.create({ id: 'a', pk: 'x', mail: 'ann@example.org' });
+    await unique.items.create({ id: 'b', pk: 'x', mail: 'bob@example.org' });
+    assert.equal((await unique.item('a', 'x').replace({ id: 'c', pk: 'x', mail: 'ann@example.org' })).statusCode, 200);
+    assert.equal((await errorOf(unique.item('c', 'x').replace({ id: 'd', pk: 'x', mail: 'bob@example.org' }))).code, 409);
+    assert.deepEqual(await ids(unique, 'x'), ['b', 'c']);
+  });
+
+  test('is an operation of a transactional batch', async () => {
+    await container.items.create({ id: 'a', pk: 'three' });
+    const reply = await container.items.batch([operation('a', 'b', 'three'), { operationType: 'Read', id: 'b' }, operation('b', 'c', 'three')], 'three');
+    assert.deepEqual(reply.result.map((one) => one.statusCode), [200, 200, 200]);
+    assert.equal(reply.result[2].resourceBody.id, 'c');
+    const failed = await container.items.batch([operation('c', 'd', 'three'), { operationType: 'Read', id: 'c' }], 'three');
+    assert.deepEqual(failed.result.map((one) => one.statusCode), [424, 404]);
+    assert.deepEqual(await ids(container, 'three'), ['c']);
+  });
+
+  test('is one of a bulk request, of which a failed one changes nothing', async () => {
+    const unique = await newContainer(client, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/mail'] }] } });
+    for (const id of ['a', 'b']) await unique.items.create({ id, pk: 'x', mail: id });
+    const replace = (id, other, mail) => ({ operationType: 'Replace', partitionKey: 'x', id, resourceBody: { id: other, pk: 'x', mail } });
+    const results = await unique.items.executeBulkOperations([replace('a', 'c', 'b'), replace('b', 'd', 'b')]);
+    assert.deepEqual(results.map((one) => one.response?.statusCode ?? one.error.code), [409, 200]);
+    assert.deepEqual(await ids(unique, 'x'), ['a', 'd']);
+  });
+
+  test('is one of a batch of the .NET client', async () => {
+    await container.items.create({ id: 'a', pk: 'four' });
+    const reply = await cosmosRequest(server, 'POST', `/${container.url}/docs`, {
+      partition: ['four'],
+      headers: { 'x-ms-cosmos-is-batch-request': 'True', 'x-ms-cosmos-batch-atomic': 'True' },
+      body: batchBody([{ operationType: 5, id: 'a', resourceBody: { id: 'b', pk: 'four' } }]),
+    });
+    assert.deepEqual(batchResults(reply.bytes).map((one) => one.statusCode), [200], reply.text);
+    assert.deepEqual(await ids(container, 'four'), ['b']);
+  });
+
+  test('runs triggers, which may give it another id, too', async () => {
+    const guarded = await newContainer(client);
+    await guarded.scripts.triggers.create({ id: 'name', triggerType: 'Pre', triggerOperation: 'Replace',
+      body: 'function () { var r = getContext().getRequest(), b = r.getBody(); b.id += "!"; r.setBody(b); }' });
+    await guarded.items.create({ id: 'a', pk: 'x' });
+    const options = { preTriggerInclude: ['name'] };
+    assert.equal((await guarded.item('a', 'x').replace({ id: 'a', pk: 'x' }, options)).resource.id, 'a!');
+    assert.equal((await guarded.item('a!', 'x').replace({ id: 'b', pk: 'x' }, options)).resource.id, 'b!');
+    assert.deepEqual(await ids(guarded, 'x'), ['b!']);
+  });
+
+  test('is validated as a deletion and a creation', async () => {
+    const guarded = await newContainer(client);
+    const rules = 'function (after, before) { if (after._deleted && before.keep) throw { forbidden: "it stays" }; }';
+    const path = `/${encodeURIComponent(`${guarded.database.id}/items`)}/_design/rules`;
+    await guarded.items.create({ id: 'kept', pk: 'x', keep: true });
+    await guarded.items.create({ id: 'free', pk: 'x' });
+    assert.equal((await server.request('PUT', path, { body: { validate_doc_update: rules } })).status, 201);
+    assert.equal((await errorOf(guarded.item('kept', 'x').replace({ id: 'a', pk: 'x' }))).code, 403);
+    assert.equal((await guarded.item('free', 'x').replace({ id: 'b', pk: 'x' })).statusCode, 200);
+    assert.deepEqual(await ids(guarded, 'x'), ['b', 'kept']);
+  });
+
+  test('is not for the holder of a resource token', async () => {
+    await container.items.create({ id: 'mine', pk: 'five' });
+    const { user } = await container.database.users.create({ id: 'ann' });
+    const { resource: permission } = await user.permissions.create({ id: 'mine', permissionMode: 'all', resource: `${container.url}/docs/mine` });
+    const replace = (id) => cosmosRequest(server, 'PUT', `/${container.url}/docs/mine`, {
+      partition: ['five'], body: { id, pk: 'five' }, headers: { authorization: encodeURIComponent(permission._token) },
+    });
+    assert.equal((await replace('mine')).status, 200);
+    assert.equal((await replace('others')).status, 403);
+    assert.deepEqual(await ids(container, 'five'), ['mine']);
+  });
+
+  test('is refused while the former key of its container is accepted', async () => {
+    await client.databases.create({ id: 'shop' });
+    const { former, present } = await changedOver(server, ['/region'], ['/user'], [{ id: 'o', region: 'r', user: 'u' }]);
+    const replace = { operationType: 'Replace', id: 'o', resourceBody: { id: 'p', region: 'r', user: 'u' } };
+    assert.equal((await errorOf(former.item('o', 'r').replace(replace.resourceBody))).code, 400);
+    assert.deepEqual((await former.items.batch([replace], 'r')).result.map((one) => one.statusCode), [400]);
+    assert.deepEqual((await present.items.query('SELECT VALUE c.id FROM c').fetchAll()).resources, ['o']);
+  });
+});
