@@ -123,6 +123,7 @@ void add_common_headers(const Call& call, std::chrono::microseconds duration, Re
   if (account.sequence != 0 || (has_read_item && !call.path.feed)) {
     add("\r\nlsn: ", std::to_string(account.sequence));
   }
+  if (account.item_sequence != 0) add("\r\nx-ms-item-lsn: ", std::to_string(account.item_sequence));
 }
 
 // The path under which the emulator offers its certificate. Everyone may read it, as each handshake shows it anyway.

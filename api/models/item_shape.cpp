@@ -71,7 +71,7 @@ std::string ItemShape::rid_of(std::string_view document_id) const {
 }
 
 void ItemShape::append_item(std::string& out, std::string_view document_id, const storage::Revision& revision,
-                            std::int64_t modified_s, std::string_view body) const {
+                            std::int64_t modified_s, std::string_view body, ItemLinks links) const {
   const std::string_view id = item_id_of(document_id);
   out.reserve(out.size() + body.size() + id.size() + 256);
   if (says_id(body, id)) {
@@ -84,13 +84,19 @@ void ItemShape::append_item(std::string& out, std::string_view document_id, cons
   const std::string rid = rid_of(document_id);
   out += ",\"_rid\":\"";
   out += rid;
-  out += "\",\"_self\":\"";
-  out += self_;
-  out += "docs/";
-  out += rid;
-  out += "/\",\"_etag\":\"\\\"";
+  const bool shows_links = links == ItemLinks::shown;
+  if (shows_links) {
+    out += "\",\"_self\":\"";
+    out += self_;
+    out += "docs/";
+    out += rid;
+    out += '/';
+  }
+  out += "\",\"_etag\":\"\\\"";
   revision.append_to(out);
-  out += "\\\"\",\"_attachments\":\"attachments/\",\"_ts\":";
+  out += "\\\"\",";
+  if (shows_links) out += "\"_attachments\":\"attachments/\",";
+  out += "\"_ts\":";
   append_json_number(out, modified_s);
   out += '}';
 }

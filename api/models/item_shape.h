@@ -13,6 +13,9 @@ namespace octavo::api::cosmos {
 
 struct ContainerDefinition;
 
+/// `_self` and `_attachments` of an item.
+enum class ItemLinks : std::uint8_t { shown, left_out };
+
 /// Renders the documents of a container as items: the stored body, `id` from the document id if the body has none, and
 /// the system properties `_rid _self _etag _attachments _ts`. Immutable; one per container.
 class ItemShape final : public query::sql::RowShape {
@@ -21,7 +24,7 @@ class ItemShape final : public query::sql::RowShape {
 
   /// Appends the item of a document with this id, revision, time and body.
   void append_item(std::string& out, std::string_view document_id, const storage::Revision& revision,
-                   std::int64_t modified_s, std::string_view body) const;
+                   std::int64_t modified_s, std::string_view body, ItemLinks links = ItemLinks::shown) const;
 
   const std::string& container_rid() const { return container_rid_; }  ///< in base64
   std::string rid_of(std::string_view document_id) const;              ///< in base64

@@ -64,6 +64,10 @@ bool wants_no_body(const Call& call) {
   return prefer && prefer->find("return=minimal") != std::string_view::npos;
 }
 
+ItemLinks links_of_written(const Call& call) {
+  return call.flag("x-ms-exclude-system-properties") ? ItemLinks::left_out : ItemLinks::shown;
+}
+
 std::unexpected<Error> method_not_allowed() {
   return fail(ErrorCode::bad_request, "The requested verb is not supported on this resource.", word::method);
 }

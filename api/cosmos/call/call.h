@@ -24,6 +24,7 @@ namespace octavo::api::cosmos {
 class Authorization;
 enum class Credential : std::uint8_t;
 class Registry;
+enum class ItemLinks : std::uint8_t;
 struct ContainerDefinition;
 struct FormerKey;
 
@@ -48,6 +49,7 @@ struct Accounting {
   std::shared_ptr<const ContainerDefinition> container;  ///< container of the request; null: none
   std::string session_token;                             ///< `range:-1#sequence`
   std::uint64_t sequence = 0;                            ///< of the write, or the newest that a read has seen; 0: none
+  std::uint64_t item_sequence = 0;                       ///< of the newest write of the item that is read; 0: none
 };
 
 /// Whether the header is present and is `true`, `True` or `TRUE`.
@@ -86,6 +88,9 @@ using Handled = Task<Expected<Reply>>;
 
 /// `Prefer: return=minimal`.
 bool wants_no_body(const Call& call);
+
+/// Which links the reply to a write shows: none with `x-ms-exclude-system-properties`.
+ItemLinks links_of_written(const Call& call);
 
 /// 405.
 std::unexpected<Error> method_not_allowed();

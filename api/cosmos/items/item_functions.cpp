@@ -173,8 +173,8 @@ class FunctionalWrite {
     OCTAVO_TRY(result_, operation.run(validated, container, call_.services.settings.cosmos_item_bytes_max));
     if (result_.error) return std::unexpected(*result_.error);
     if (request_.kind != Kind::remove) {
-      container.shape->append_item(response_, operation.document_id, result_.revision, result_.modified_s,
-                                   result_.body);
+      container.shape->append_item(response_, operation.document_id, result_.revision, result_.modified_s, result_.body,
+                                   links_of_written(call_));
     }
     if (!after_.empty()) transaction.hide_from_scans(operation.document_id);
     for (const auto& trigger : after_) {

@@ -84,6 +84,7 @@ Expected<std::optional<Reply>> read_item(Call& call, const OpenContainer& opened
     call.account.request_charge = partitioning::charge_of_miss();
     return fail(ErrorCode::not_found, "Entity with the specified id does not exist in the system.");
   }
+  call.account.item_sequence = record->sequence;
   if (!on_worker && record->body.size() >= worker_body_bytes) return std::nullopt;
   Reply reply;
   std::string etag = quoted_etag(record->revision);
@@ -145,7 +146,7 @@ Handled write_item(Call& call, const OpenContainer& opened, storage::DocumentWri
   }
   reply.status = result->created ? 201 : 200;
   if (shows_body) {
-    container.shape->append_item(reply.body, id, result->revision, result->modified_s, body);
+    container.shape->append_item(reply.body, id, result->revision, result->modified_s, body, links_of_written(call));
   } else {
     reply.content_type = {};
   }
@@ -215,7 +216,8 @@ Handled run_operation(Call& call, const OpenContainer& opened, const ItemOperati
   if (wants_no_body(call)) {
     reply.content_type = {};
   } else {
-    container.shape->append_item(reply.body, operation.document_id, result.revision, result.modified_s, result.body);
+    container.shape->append_item(reply.body, operation.document_id, result.revision, result.modified_s, result.body,
+                                 links_of_written(call));
   }
   reply.headers.emplace_back("etag", quoted_etag(result.revision));
   co_return reply;

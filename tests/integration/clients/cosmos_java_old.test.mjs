@@ -63,6 +63,17 @@ describe('requests of the Java client 2', () => {
     }
   });
 
+  test('a write may leave the links of its item out of the reply', async () => {
+    const headers = { 'x-ms-exclude-system-properties': 'true' };
+    const create = await send(201, 'POST', `/${container.url}/docs`, { headers, partition: ['e'], body: { id: 'e', pk: 'e' } });
+    const patch = await send(200, 'PATCH', `/${container.url}/docs/e`, { headers, partition: ['e'], body: [{ op: 'set', path: '/n', value: 1 }] });
+    for (const { body } of [create, patch]) {
+      assert.deepEqual(Object.keys(body).filter((name) => name.startsWith('_')), ['_rid', '_etag', '_ts']);
+    }
+    const { body } = await send(200, 'GET', `/${container.url}/docs/e`, { headers, partition: ['e'] });
+    assert.deepEqual(Object.keys(body).filter((name) => name.startsWith('_')), ['_rid', '_self', '_etag', '_attachments', '_ts']);
+  });
+
   test('TOP 0 is asked with pages of no items', async () => {
     const headers = { 'content-type': 'application/query+json', 'x-ms-documentdb-isquery': 'True', 'x-ms-documentdb-query-enablecrosspartition': 'true', 'x-ms-max-item-count': '0' };
     const { body } = await send(200, 'POST', `/${container.url}/docs`, { headers, body: { query: 'SELECT TOP 0 * FROM c' } });

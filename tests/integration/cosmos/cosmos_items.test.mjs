@@ -46,6 +46,15 @@ describe('items of the Cosmos DB API', () => {
     }
   });
 
+  test('a read says which change of the container was the newest of the item', async () => {
+    const changed = await container.items.upsert({ id: 'l', pk: 'x' });
+    await container.items.upsert({ id: 'other', pk: 'x' });
+    const read = await container.item('l', 'x').read();
+    assert.equal(read.headers['x-ms-item-lsn'], changed.headers.lsn);
+    assert.ok(Number(read.headers.lsn) > Number(changed.headers.lsn));
+    assert.equal((await container.item('no', 'x').read()).headers['x-ms-item-lsn'], undefined);
+  });
+
   test('creating twice is a conflict; upserting creates, then replaces', async () => {
     assert.equal((await container.items.upsert({ id: 'u', pk: 'x', n: 1 })).statusCode, 201);
     const error = await errorOf(container.items.create({ id: 'u', pk: 'x' }));
