@@ -28,6 +28,7 @@ Expected<ContainerDefinition> ContainerDefinition::from_request(const json::obje
   definition.resource = body;
   OCTAVO_TRY_VOID(complete_definition(definition));
   exclude_etag(definition);
+  decide_automatic(definition);
   OCTAVO_TRY_VOID(check_spatial_indexes(definition));
   OCTAVO_TRY_VOID(check_key_paths(definition));
   OCTAVO_TRY_VOID(read_computed_properties(definition));
@@ -50,6 +51,7 @@ Expected<ContainerDefinition> ContainerDefinition::replaced_by(const json::objec
   definition.resource = std::move(next);
   OCTAVO_TRY_VOID(complete_definition(definition));
   if (excludes_etag(*this)) exclude_etag(definition);
+  decide_automatic(definition);
   OCTAVO_TRY_VOID(check_spatial_indexes(definition));
   OCTAVO_TRY_VOID(read_computed_properties(definition));
   if (definition.id != id) return fail(ErrorCode::bad_request, "The id of a container cannot be changed.");

@@ -104,6 +104,8 @@ Expected<void> read_partition_key(ContainerDefinition& definition) {
   const auto* system_key = find(object, "systemKey");
   definition.has_system_key = system_key != nullptr && *system_key == true && definition.key_path_texts.size() == 1 &&
                               definition.key_path_texts.front() == system_key_path;
+  // As in Azure Cosmos DB, a definition without a version stays without, and means version 1. Clients that compute
+  // hashes take it for that.
   definition.key_scheme = kind_name == "MultiHash" ? KeyScheme::multi_hash
                           : number == 1            ? KeyScheme::hash_v1
                                                    : KeyScheme::hash_v2;
@@ -302,6 +304,11 @@ void exclude_etag(ContainerDefinition& definition) {
   const bool has_root = has_index_path(policy, "includedPaths", "/*") || has_index_path(policy, "includedPaths", "/");
   if (!has_root || excludes_etag(definition) || has_index_path(policy, "includedPaths", etag_path)) return;
   policy["excludedPaths"].get_array().push_back(json::object{{"path", etag_path}});
+}
+
+void decide_automatic(ContainerDefinition& definition) {
+  auto& policy = definition.resource.at("indexingPolicy").get_object();
+  policy["automatic"] = policy.at("indexingMode") != "none";
 }
 
 Expected<void> check_spatial_indexes(const ContainerDefinition& definition) {

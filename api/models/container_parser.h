@@ -15,6 +15,10 @@ Expected<void> complete_definition(ContainerDefinition& definition);
 void exclude_etag(ContainerDefinition& definition);
 bool excludes_etag(const ContainerDefinition& definition);
 
+/// Azure Cosmos DB ignores `automatic`, and shows whether there is an index. The client for Rust sends false with
+/// policies that have one. Only for definitions that clients send, too.
+void decide_automatic(ContainerDefinition& definition);
+
 /// Only for definitions that clients send, too: earlier versions stored spatial indexes without a check.
 Expected<void> check_spatial_indexes(const ContainerDefinition& definition);
 

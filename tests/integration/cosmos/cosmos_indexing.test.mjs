@@ -122,6 +122,14 @@ describe('the indexing policy of a container', () => {
     assert.deepEqual(flat.PotentialCompositeIndexes, []);
   });
 
+  test('a policy is automatic unless it has no index, whatever a client sends', async () => {
+    const manual = await newContainer(client, { indexingPolicy: { automatic: false, includedPaths: [{ path: '/*' }] } });
+    assert.equal((await manual.read()).resource.indexingPolicy.automatic, true);
+    for (let n = 0; n < 200; ++n) await manual.items.create({ id: `${n}`, pk: 'x', n });
+    const { items, read } = await ask('SELECT VALUE c.n FROM c WHERE c.n = 7', {}, manual);
+    assert.deepEqual([items, read], [[7], 1]);
+  });
+
   test('writes cost what their index costs', async () => {
     const full = await container.items.upsert({ ...person(1), id: 'cost', pk: 'cost' });
     const none = await bare.items.upsert({ ...person(1), id: 'cost', pk: 'cost' });

@@ -57,6 +57,23 @@ TEST_CASE("an index of everything leaves out the entity tag") {
   CHECK(excluded_paths(earlier.replaced_by(body).value()) == R"([{"path":"/blob/*"}])");
 }
 
+TEST_CASE("a policy is automatic unless it has no index, whatever clients send") {
+  const auto automatic_of = [](const ContainerDefinition& definition) {
+    return definition.resource.at("indexingPolicy").at("automatic").as_bool();
+  };
+  const auto body = definition_body(R"(,"indexingPolicy":{"automatic":false})");
+  auto definition = ContainerDefinition::from_request(body).value();
+  CHECK(automatic_of(definition));
+  CHECK(automatic_of(definition.replaced_by(body).value()));
+  const auto none = definition_body(R"(,"indexingPolicy":{"automatic":true,"indexingMode":"none"})");
+  CHECK_FALSE(automatic_of(ContainerDefinition::from_request(none).value()));
+
+  // The index of a stored policy must not change by itself.
+  definition.rid = std::string(8, 'x');
+  definition.resource["indexingPolicy"].get_object()["automatic"] = false;
+  CHECK_FALSE(automatic_of(ContainerDefinition::from_stored(definition.to_stored(), "db/items").value()));
+}
+
 TEST_CASE("what an earlier version stored is read without the checks of new definitions") {
   auto definition = ContainerDefinition::from_request(definition_body("")).value();
   definition.rid = std::string(8, 'x');
