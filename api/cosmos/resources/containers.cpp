@@ -15,7 +15,7 @@ namespace octavo::api::cosmos {
 namespace {
 
 // Clients of these versions create containers without a partition key, and name none in requests for items.
-bool may_leave_out_keys(const Request& request) {
+bool is_of_old_client(const Request& request) {
   constexpr std::string_view first_version_with_keys = "2018-12-31";
   const auto version = request.header("x-ms-version");
   return version && *version < first_version_with_keys;
@@ -23,7 +23,7 @@ bool may_leave_out_keys(const Request& request) {
 
 void add_system_key(const Request& request, boost::json::object& body) {
   const auto* key = body.if_contains("partitionKey");
-  if (!may_leave_out_keys(request) || (key != nullptr && !key->is_null())) return;
+  if (!is_of_old_client(request) || (key != nullptr && !key->is_null())) return;
   body["partitionKey"] =
       boost::json::object{{"paths", boost::json::array{system_key_path}}, {"kind", "Hash"}, {"systemKey", true}};
 }
@@ -31,7 +31,7 @@ void add_system_key(const Request& request, boost::json::object& body) {
 // An old client that saw a system key would ask the program for its value, or take it from the items, where it is not.
 boost::json::object shown_to(const Request& request, const ContainerDefinition& container) {
   auto shown = container.shown();
-  if (container.has_system_key && may_leave_out_keys(request)) shown.erase("partitionKey");
+  if (container.has_system_key && is_of_old_client(request)) shown.erase("partitionKey");
   return shown;
 }
 
@@ -39,9 +39,23 @@ std::string json_for(const Request& request, const ContainerDefinition& containe
   return boost::json::serialize(shown_to(request, container));
 }
 
+// Included paths once named kinds of indexes, which have no effect any more. As on Azure, only clients of that time
+// keep them.
+void drop_index_kinds(const Request& request, boost::json::object& body) {
+  if (is_of_old_client(request)) return;
+  auto* const policy = body.if_contains("indexingPolicy");
+  if (policy == nullptr || !policy->is_object()) return;
+  auto* const paths = policy->get_object().if_contains("includedPaths");
+  if (paths == nullptr || !paths->is_array()) return;
+  for (auto& path : paths->get_array()) {
+    if (path.is_object()) path.get_object().erase("indexes");
+  }
+}
+
 Handled create_container(Call& call) {
   OCTAVO_CO_TRY(auto body, json_body(call.request));
   add_system_key(call.request, body);
+  drop_index_kinds(call.request, body);
   OCTAVO_CO_TRY(auto definition, ContainerDefinition::from_request(body));
   OCTAVO_CO_TRY(const auto throughput, throughput_of(call.request.header("x-ms-offer-throughput"),
                                                      call.request.header("x-ms-cosmos-offer-autopilot-settings")));
@@ -137,7 +151,8 @@ Handled read_container(Call& call) {
 }
 
 Handled replace_container(Call& call) {
-  OCTAVO_CO_TRY(const auto body, json_body(call.request));
+  OCTAVO_CO_TRY(auto body, json_body(call.request));
+  drop_index_kinds(call.request, body);
   const auto etag = etag_of(call.request);
   OCTAVO_CO_TRY(const auto replaced, co_await call.services.engine.workers().run_blocking([&] {
     return call.services.registry.replace_container(call.path.database, call.path.id, body, etag);

@@ -69,6 +69,20 @@ describe('resources of the Cosmos DB API', () => {
     await database.delete();
   });
 
+  test('kinds of indexes in a policy are kept for old clients only', async () => {
+    const { database } = await client.databases.create({ id: 'kinds' });
+    const indexes = [{ kind: 'Range', dataType: 'Number', precision: -1 }];
+    const policyOf = async (method, target, id, version) => {
+      const body = { id, partitionKey: { paths: ['/pk'] }, indexingPolicy: { includedPaths: [{ path: '/*', indexes }] } };
+      const reply = await cosmosRequest(server, method, target, { body, headers: { 'x-ms-version': version } });
+      return reply.body.indexingPolicy.includedPaths;
+    };
+    assert.deepEqual(await policyOf('POST', '/dbs/kinds/colls', 'old', '2017-02-22'), [{ path: '/*', indexes }]);
+    assert.deepEqual(await policyOf('POST', '/dbs/kinds/colls', 'new', '2018-12-31'), [{ path: '/*' }]);
+    assert.deepEqual(await policyOf('PUT', '/dbs/kinds/colls/old', 'old', '2020-07-15'), [{ path: '/*' }]);
+    await database.delete();
+  });
+
   test('a container cannot be made a materialized view, and projections are named', async () => {
     const materializedViewDefinition = { sourceCollectionId: 'items', definition: 'SELECT c.id FROM c' };
     const error = await errorOf(newContainer(client, { materializedViewDefinition }));
