@@ -62,6 +62,7 @@ Expected<FeedScope> FeedScope::parse(const Request& request, partitioning::Datab
   FeedScope scope;
   if (const auto header = request.header("x-ms-documentdb-partitionkey"); header && !header->empty()) {
     OCTAVO_TRY(const auto key, parse_key(*header, container));
+    scope.key_values = key.values().size();
     if (is_complete(key, container)) {
       scope.partition_key = key.encode();
     } else if (!key.values().empty()) {

@@ -18,6 +18,7 @@ namespace octavo::api::cosmos {
 struct FeedScope {
   std::string partition_key;               ///< as in document ids; empty: not limited to one
   std::string key_prefix;                  ///< prefix of its document ids; empty: none
+  std::size_t key_values = 0;              ///< how many values of the partition key the request names
   std::optional<std::size_t> physical;     ///< one physical partition
   partitioning::EffectiveRange effective;  ///< bounds of the keys
 

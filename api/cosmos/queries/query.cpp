@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -141,13 +142,14 @@ Expected<Reply> dry_run(const OpenContainer& opened, const sql::PreparedSql& pre
 }
 
 // The newer form is percent-encoded JSON, the older one flat JSON in Base64.
-void add_index_metrics(const Call& call, query::MangoIndexes& indexes, const sql::PreparedSql& prepared, Reply& reply) {
+void add_index_metrics(const Call& call, query::MangoIndexes& indexes, const sql::PreparedSql& prepared,
+                       std::span<const query::FieldPath> key_paths, Reply& reply) {
   const bool newer = call.flag("x-ms-cosmos-populateindexmetrics-v2");
   if (!newer && !call.flag("x-ms-cosmos-populateindexmetrics")) return;
   query::AutomaticIndexPtr automatic;
   const auto catalog = indexes.catalog();
   if (catalog && (*catalog)->automatic) automatic = (*catalog)->automatic->definition->automatic;
-  const auto metrics = sql::index_metrics_of(prepared, automatic.get());
+  const auto metrics = sql::index_metrics_of(prepared, automatic.get(), key_paths);
   reply.headers.emplace_back("x-ms-cosmos-index-utilization",
                              newer ? percent_encode(boost::json::serialize(metrics.to_json()))
                                    : crypto::base64_encode(boost::json::serialize(metrics.to_flat_json())));
@@ -260,7 +262,7 @@ Handled run_query(Call& call, const OpenContainer& opened, sql::SqlQuery::Ptr qu
   if (call.flag("x-ms-documentdb-populatequerymetrics")) {
     reply.headers.emplace_back("x-ms-documentdb-query-metrics", metrics_of(statistics, times));
   }
-  add_index_metrics(call, indexes, *prepared, reply);
+  add_index_metrics(call, indexes, *prepared, std::span(opened.definition->key_paths).first(feed.key_values), reply);
   add_order_of_ties(*prepared->query, reply);
   co_return reply;
 }

@@ -120,9 +120,11 @@ json::object IndexMetrics::to_flat_json() const {
           {"PotentialCompositeIndexes", composite_json(potential_composite, true)}};
 }
 
-IndexMetrics index_metrics_of(const PreparedSql& prepared, const AutomaticIndex* automatic) {
+IndexMetrics index_metrics_of(const PreparedSql& prepared, const AutomaticIndex* automatic,
+                              std::span<const FieldPath> key_paths) {
   IndexMetrics metrics;
   for (const Plan& plan : prepared.plans) add_utilized(metrics, plan);
+  for (const FieldPath& path : key_paths) add_once(metrics.utilized_single, single_spec(path));
   const SqlConstraints constraints = constraints_of(*prepared.query, *prepared.shape);
   const auto add_potential = [&](const FieldPath& array, const FieldPath* below) {
     if (array.empty() || array.is("_id") || (automatic != nullptr && automatic->covers(array, below))) return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,9 @@ struct IndexMetrics {
   boost::json::object to_flat_json() const;
 };
 
-/// `automatic`: the container's index; null: it has none. Does not read data.
-IndexMetrics index_metrics_of(const PreparedSql& prepared, const AutomaticIndex* automatic);
+/// `automatic`: the container's index; null: it has none. `key_paths`: of the partition key, as far as the request
+/// names its values: the order in which documents are stored is an index of them. Does not read data.
+IndexMetrics index_metrics_of(const PreparedSql& prepared, const AutomaticIndex* automatic,
+                              std::span<const FieldPath> key_paths);
 
 }  // namespace octavo::query::sql

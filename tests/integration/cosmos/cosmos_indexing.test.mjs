@@ -87,7 +87,7 @@ describe('the indexing policy of a container', () => {
     const within = await ask('SELECT TOP 4 VALUE c.n FROM c ORDER BY c.n', { partitionKey: 'k2' });
     assert.deepEqual(within.items, [2, 5, 8, 11]);
     assert.ok(within.read <= 5, `${within.read} documents`);
-    assert.deepEqual(single(within.indexes), ['/n/?']);
+    assert.deepEqual(single(within.indexes), ['/n/?', '/pk/?']);
   });
 
   test('items without the property are not lost to a condition that does not need it', async () => {
@@ -120,6 +120,9 @@ describe('the indexing policy of a container', () => {
     const flat = JSON.parse(Buffer.from(reply.headers['x-ms-cosmos-index-utilization'], 'base64').toString());
     assert.equal(flat.UtilizedSingleIndexes[0].IndexSpec, '/n/?');
     assert.deepEqual(flat.PotentialCompositeIndexes, []);
+    // The order in which items are stored is the index of the partition key.
+    assert.deepEqual(single((await ask('SELECT * FROM c', { partitionKey: 'x' })).indexes), ['/pk/?']);
+    assert.deepEqual(single((await ask('SELECT * FROM c')).indexes), []);
   });
 
   test('a policy is automatic unless it has no index, whatever a client sends', async () => {
