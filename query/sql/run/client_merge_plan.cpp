@@ -391,4 +391,10 @@ bool needs_client_merge_plan(const SqlQuery& query) {
   return query.is_grouped() || query.is_distinct() || query.is_ordered() || query.top() || query.offset();
 }
 
+bool merges_to_one_value(const SqlQuery& query) {
+  const auto& syntax = query.syntax();
+  return syntax.selection == Query::Selection::value && syntax.group_by.empty() &&
+         std::ranges::all_of(syntax.items, [](const SelectItem& item) { return is_aggregate(*item.expression); });
+}
+
 }  // namespace octavo::query::sql

@@ -46,4 +46,7 @@ std::expected<boost::json::object, SqlError> client_merge_plan(const SqlQuery& q
 /// OFFSET, whose results must be merged with those of other partitions.
 bool needs_client_merge_plan(const SqlQuery& query);
 
+/// Whether a client that merges has one value at the end, whatever partitions return: `SELECT VALUE MAX(c.n) FROM c`.
+bool merges_to_one_value(const SqlQuery& query);
+
 }  // namespace octavo::query::sql

@@ -133,6 +133,24 @@ describe('queries of the Cosmos DB API', () => {
     assert.equal(await count(['z']), 0);
   });
 
+  test('the client for Python shows no value of an aggregate as None, as it makes it of the results of ranges', async () => {
+    const ask = async (query, agent, partition) => {
+      const reply = await cosmosRequest(server, 'POST', `/${container.url}/docs`, { partition, body: { query }, headers: {
+        'x-ms-documentdb-isquery': 'True', 'content-type': 'application/query+json', 'x-ms-documentdb-query-enablecrosspartition': 'True', 'user-agent': agent,
+      } });
+      assert.equal(reply.body._count, reply.body.Documents?.length, reply.text);
+      return reply.body.Documents;
+    };
+    const python = 'azsdk-python-cosmos/4.9.0 Python/3.11.2 (Linux)';
+    for (const aggregate of ['MAX(c.none)', 'MIN(c.none)', 'AVG(c.group)', 'SUM(c.group)']) {
+      assert.deepEqual(await ask(`SELECT VALUE ${aggregate} FROM c`, python), [null], aggregate);
+      assert.deepEqual(await ask(`SELECT VALUE ${aggregate} FROM c`, 'curl'), [], aggregate);
+    }
+    assert.deepEqual(await ask('SELECT VALUE MAX(c.none) FROM c', python, ['g0']), []);
+    assert.deepEqual(await ask('SELECT VALUE c.none FROM c', python), []);
+    assert.deepEqual(await ask('SELECT VALUE MAX(c.none) FROM c GROUP BY c.none', python), []);
+  });
+
   test('the plan of a query', async () => {
     const { result } = await container.getQueryPlan('SELECT * FROM c ORDER BY c.n');
     assert.equal(result.partitionedQueryExecutionInfoVersion, 2);
