@@ -110,8 +110,9 @@ bool is_complete(const TypedKey& key, const ContainerDefinition& container) {
 
 std::unexpected<Error> incomplete_key() {
   return fail(ErrorCode::bad_request,
-              "The partition key supplied in x-ms-documentdb-partitionkey header has fewer components than defined in "
-              "the collection.",
+              "Partition key provided either doesn't correspond to definition in the collection or doesn't match "
+              "partition key field values specified in the document. The partition key supplied in "
+              "x-ms-documentdb-partitionkey header has fewer components than defined in the collection.",
               word::key_mismatch);
 }
 
