@@ -30,6 +30,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import support.Expect;
 import support.Recorder;
 
@@ -182,17 +184,21 @@ final class Resources {
             client.getDatabase(id).delete();
         });
         recorder.works("throughput", "429 is retried, or told", () -> {
-            String id = "hot-" + UUID.randomUUID();
-            database.createContainer(new CosmosContainerProperties(id, "/pk"), ThroughputProperties.createManualThroughput(400));
-            String text = "x".repeat(50_000);
+            // Each value is a row of the index, which is charged. After 30,000 of them a container owes 10 seconds of its
+            // throughput, the most that it can owe: the next request is refused, however slow the machine is.
+            String tooHot = "hot-" + UUID.randomUUID();
+            String hot = "hot-" + UUID.randomUUID();
+            for (String id : List.of(tooHot, hot)) {
+                database.createContainer(new CosmosContainerProperties(id, "/pk"), ThroughputProperties.createManualThroughput(400));
+            }
             try (CosmosClient impatient = Suite.builder().throttlingRetryOptions(
                     new ThrottlingRetryOptions().setMaxRetryAttemptsOnThrottledRequests(0)).buildClient()) {
-                CosmosContainer container = impatient.getDatabase(database.getId()).getContainer(id);
-                CosmosException error = Suite.error(429, () -> write(container, text, 60));
+                CosmosContainer container = impatient.getDatabase(database.getId()).getContainer(tooHot);
+                CosmosException error = Suite.error(429, () -> write(container, 30_000, 3));
                 Expect.isTrue(error.getRetryAfterDuration().compareTo(Duration.ZERO) > 0, "no time to wait");
                 Expect.equal(error.getSubStatusCode(), 3200);
             }
-            write(database.getContainer(id), text, 3);
+            write(database.getContainer(hot), 1_000, 3);
         });
     }
 
@@ -209,9 +215,10 @@ final class Resources {
         });
     }
 
-    private static void write(CosmosContainer container, String text, int count) {
+    private static void write(CosmosContainer container, int values, int count) {
         for (int i = 0; i < count; i++) {
-            container.upsertItem(item("w" + i, "x", "{'text':'" + text + "'}"), key("x"), null);
+            String list = IntStream.range(0, values).mapToObj(String::valueOf).collect(Collectors.joining(","));
+            container.upsertItem(item("w" + i, "x", "{'values':[" + list + "]}"), key("x"), null);
         }
     }
 
