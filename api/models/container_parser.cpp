@@ -58,7 +58,9 @@ Expected<query::FieldPath> parse_path(std::string_view text) {
   return query::property_field_path(parts);
 }
 
-// A number; Microsoft's client for Java sends a text, such as "V2".
+// A number; Microsoft's client for Java sends a text, such as "V2". Azure makes version 1 of none, which hashes only
+// the first 100 bytes of a value, and its replies leave the version out, which some clients take for 2. Here it is 2,
+// and replies name it, so that all clients compute the same hashes.
 Expected<std::int64_t> key_version_of(const json::object& partition_key) {
   const auto* version = find(partition_key, "version");
   if (version == nullptr || *version == 2 || *version == "V2") return 2;
