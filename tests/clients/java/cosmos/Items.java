@@ -71,8 +71,12 @@ final class Items {
         });
         recorder.works("items", "replaceItem, missing", () ->
                 Suite.error(404, () -> calls.replace(item("none", pk), "none", key(pk), options())));
-        recorder.works("items", "replaceItem with another id", () ->
-                Suite.error(400, () -> calls.replace(item("renamed", pk), "up", key(pk), options())));
+        recorder.works("items", "replaceItem with another id", () -> {
+            calls.replace(item("renamed", pk), "up", key(pk), options());
+            Suite.error(404, () -> calls.read("up", pk));
+            calls.replace(item("up", pk), "renamed", key(pk), options());
+            Suite.error(404, () -> calls.read("renamed", pk));
+        });
         recorder.differs("items", "getMaxResourceQuota of an item's reply", "null; the replies of containers have it", () ->
                 Expect.equal(calls.read("up", key(pk), options()).getMaxResourceQuota(), null));
         recorder.works("items", "deleteItem", () -> {

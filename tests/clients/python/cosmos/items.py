@@ -51,10 +51,11 @@ async def single(context):
         assert (await settle(container.replace_item(read, {"id": "1", "pk": "a", "n": 4})))["n"] == 4
         with raises(exceptions.CosmosResourceNotFoundError, status_code=404):
             await settle(container.replace_item("none", {"id": "none", "pk": "a"}))
-    with context.record.differs("items", "replace_item with another id in the body",
-                                "400: an item keeps its id. Azure gives it the other one"):
-        with raises(HttpError, status_code=400):
-            await settle(container.replace_item("1", {"id": "another", "pk": "a"}))
+    with works("items", "replace_item with another id in the body"):
+        assert (await settle(container.replace_item("1", {"id": "another", "pk": "a"})))["id"] == "another"
+        with raises(exceptions.CosmosResourceNotFoundError, status_code=404):
+            await settle(container.read_item("1", "a"))
+        assert (await settle(container.replace_item("another", {"id": "1", "pk": "a"})))["id"] == "1"
     with works("items", "no_response"):
         assert not await settle(container.upsert_item({"id": "quiet", "pk": "a", "n": 1}, no_response=True))
         assert (await settle(container.read_item("quiet", "a")))["n"] == 1

@@ -59,32 +59,18 @@ LEFT_OUT_TESTS = {
                      ("read_items", "read_items_large_count")], "writes thousands of items one after the other"),
 }
 
-ID_IS_KEPT = "an item keeps its id: a replacement with another id in its body is answered 400"
 ANSWERED = "queries over several partitions are answered, so that the client does not read the ranges"
-NO_VALUE = "MAX over no value has no result; with Azure the client makes None of it"
+UNASKED = "a query of all partitions is answered also if it does not say that it may be one"
 NOT_ONLY_INDEX = "COUNT reads the items, and counts them among those that were read"
-NO_PATH = "the index metrics of a query without a condition name no path"
 # By subject and name, and by the client if the difference is only in one.
 DIFFERING = {
-    ("backwards_compatibility", "test_etag_match_condition_compatibility"): ID_IS_KEPT,
-    ("headers", "test_container_replace_item_throughput_bucket"): ID_IS_KEPT,
-    ("session", "test_session_token_mwr_for_ops"): ID_IS_KEPT,
-    ("session", "test_session_token_sm_for_ops"): ID_IS_KEPT,
-    ("session", "test_session_token_swr_for_ops"): ID_IS_KEPT,
-    ("aggregate", "test_run_all"): NO_VALUE,
-    ("query", "test_value_max_query"): NO_VALUE,
-    ("query_cross_partition", "test_value_max_query", "sync"): NO_VALUE,
-    ("crud_container", "test_create_default_indexing_policy"): "the kinds of indexes in an old policy are kept and shown",
-    ("crud_response_payload_on_write_disabled", "test_create_default_indexing_policy"):
-        "the kinds of indexes in an old policy are kept and shown",
-    ("crud_subpartition", "test_partitioned_collection_prefix_partition_query_subpartition"):
-        "a query with an empty partition key is one of all partitions",
+    ("aggregate", "test_run_all"): "aggregates without VALUE are answered, which the client would refuse",
+    ("crud_subpartition", "test_partitioned_collection_prefix_partition_query_subpartition"): UNASKED,
     ("encoding", "test_create_stored_procedure_with_line_separator_para_seperator_next_line_unicodes"):
         "a source that is no JavaScript is refused when it is stored (400)",
     ("orderby", "test_orderby_query_noncomparable_orderby_item"):
         "values of different types are sorted; with Azure the client refuses them",
-    ("partition_key", "test_with_null_pk", "sync"):
-        "a query is answered also if it does not say that it may be one of all partitions",
+    ("partition_key", "test_with_null_pk", "sync"): UNASKED,
     ("partition_split_query", "test_cached_map_returned_without_lock"): ANSWERED,
     ("partition_split_query", "test_lock_free_fast_path"): ANSWERED,
     ("partition_split_query", "test_etag_staleness_detection_across_all_scenarios"): ANSWERED,
@@ -104,10 +90,6 @@ DIFFERING = {
     ("query", "test_partition_scoped_count_is_index_only"): NOT_ONLY_INDEX,
     ("query_feed_range_multipartition", "test_full_partition_key_query_pagination_resume_and_count_is_index_only"):
         NOT_ONLY_INDEX,
-    ("query", "test_populate_index_metrics"): NO_PATH,
-    ("query_cross_partition", "test_populate_index_metrics"): NO_PATH,
     ("query_feed_range", "test_query_with_static_continuation"): "a continuation that Azure made is refused (400)",
     ("transactional_batch", "test_batch_lsn"): "each operation of a batch has a number of its own (lsn)",
-    ("transactional_batch", "test_batch_subpartition"):
-        "the message of 400 for a part of a hierarchical key is that of single operations",
 }

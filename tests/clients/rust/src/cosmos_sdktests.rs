@@ -21,24 +21,14 @@ const DIFFERING: &[Deviation] = &[
         prints: "PointInTime start must be rejected",
     },
     Deviation {
-        name: "cosmos_containers::container_crud_simple",
-        note: "`automatic` of an indexing policy stays as it was sent, which is false; the test expects true",
-        prints: "indexing_policy.automatic",
-    },
-    Deviation {
         name: "cosmos_hpk::hpk_query_cross_partition_advanced_not_servable",
         note: "the plan of such a query is answered, and the client refuses it itself with another status than Azure's",
         prints: "ClientUnsupportedQueryFeature",
     },
     Deviation {
         name: "cosmos_items::v1_container_item_crud",
-        note: "a container that is created without a version of its key has version 2, not 1",
+        note: "a container that is created without a version of its key has version 2, which replies name; Azure's has version 1",
         prints: "must omit partitionKey.version",
-    },
-    Deviation {
-        name: "cosmos_response_metadata::response_metadata_on_read_write_preserves_session_and_lsn",
-        note: "replies have no `x-ms-item-lsn`, which the test looks for",
-        prints: "item_lsn on a point read",
     },
 ];
 
