@@ -24,6 +24,16 @@ std::unexpected<Error> update_conflict() {
   return fail(ErrorCode::conflict, "Document update conflict.");
 }
 
+std::unexpected<Error> writes_too_much() {
+  return fail(ErrorCode::too_large, "The transaction writes too much: at most " +
+                                        std::to_string(OptimisticTransaction::writes_max) + " documents and " +
+                                        std::to_string(OptimisticTransaction::bytes_max >> 20) + " MiB.");
+}
+
+std::size_t bytes_of(const DocumentWrite& write) {
+  return write.id.size() + write.body.size();
+}
+
 }  // namespace
 
 OptimisticTransaction::OptimisticTransaction(std::shared_ptr<Database> database, const DocumentTarget& target)
@@ -77,13 +87,11 @@ Expected<std::optional<Revision>> OptimisticTransaction::resolve_parent(
   return winner;
 }
 
-Expected<storage::Refusal> OptimisticTransaction::take_unique(const DocumentWrite& write,
-                                                              const std::optional<DocumentView>& before) {
+Expected<storage::Refusal> OptimisticTransaction::check_unique(const DocumentWrite& write,
+                                                               std::string_view giver) const {
   const storage::UniqueKeys* keys = database_->physical_partition(partition_id_).unique_keys();
-  if (keys == nullptr) return std::nullopt;
-  std::vector<std::string> digests;
-  if (!write.deleted) digests = keys->digests(write.body);
-  for (const std::string& digest : digests) {
+  if (keys == nullptr || write.deleted) return std::nullopt;
+  for (const std::string& digest : keys->digests(write.body)) {
     std::optional<std::string> owner;
     if (const auto known = unique_.find(digest); known != unique_.end()) {
       if (!known->second.empty()) owner = known->second;
@@ -92,15 +100,39 @@ Expected<storage::Refusal> OptimisticTransaction::take_unique(const DocumentWrit
       OCTAVO_TRY(owner, snapshot.unique_owner(partition_key_, digest));
       if (owner && changes_.contains(*owner)) owner.reset();  // it had them before these edits
     }
-    if (owner && *owner != write.id) {
+    if (owner && *owner != write.id && *owner != giver) {
       return storage::Refusal(Error{ErrorCode::unique_key_violated, "Unique index constraint violation.", {}});
     }
   }
+  return std::nullopt;
+}
+
+void OptimisticTransaction::take_unique(const DocumentWrite& write, const std::optional<DocumentView>& before) {
+  const storage::UniqueKeys* keys = database_->physical_partition(partition_id_).unique_keys();
+  if (keys == nullptr) return;
   if (before && !before->deleted) {
     for (const std::string& digest : keys->digests(before->body)) unique_.insert_or_assign(digest, std::string());
   }
-  for (const std::string& digest : digests) unique_.insert_or_assign(digest, write.id);
-  return std::nullopt;
+  if (write.deleted) return;
+  for (const std::string& digest : keys->digests(write.body)) unique_.insert_or_assign(digest, write.id);
+}
+
+bool OptimisticTransaction::has_room_for(std::size_t writes, std::size_t bytes) const {
+  return writes_.size() + writes <= writes_max && bytes_ + bytes <= bytes_max;
+}
+
+Expected<storage::EditOutcome> OptimisticTransaction::move(const DocumentWrite& deletion,
+                                                           const DocumentWrite& creation) {
+  for (const DocumentWrite* write : {&deletion, &creation}) {
+    OCTAVO_TRY(auto refusal, check(*write));
+    if (refusal) return storage::EditOutcome(std::unexpected(*std::move(refusal)));
+  }
+  OCTAVO_TRY(auto taken, check_unique(creation, deletion.id));
+  if (taken) return storage::EditOutcome(std::unexpected(*std::move(taken)));
+  if (!has_room_for(2, bytes_of(deletion) + bytes_of(creation))) return storage::EditOutcome(writes_too_much());
+  OCTAVO_TRY(auto removed, apply(deletion));
+  if (!removed) return removed;
+  return apply(creation);
 }
 
 Expected<storage::EditOutcome> OptimisticTransaction::apply(const DocumentWrite& write) {
@@ -108,17 +140,13 @@ Expected<storage::EditOutcome> OptimisticTransaction::apply(const DocumentWrite&
   if (write.replicated || !storage::in_logical_partition(write.id, partition_key_)) {
     return EditOutcome(fail(ErrorCode::bad_request, "A transaction writes documents of its own partition key only."));
   }
-  const std::size_t bytes = write.id.size() + write.body.size();
-  if (writes_.size() >= writes_max || bytes_ + bytes > bytes_max) {
-    return EditOutcome(fail(ErrorCode::too_large, "The transaction writes too much: at most " +
-                                                      std::to_string(writes_max) + " documents and " +
-                                                      std::to_string(bytes_max >> 20) + " MiB."));
-  }
+  if (!has_room_for(1, bytes_of(write))) return EditOutcome(writes_too_much());
   OCTAVO_TRY(const auto before, find(write.id));
   auto parent = resolve_parent(write, before);
   if (!parent) return EditOutcome(std::unexpected(std::move(parent).error()));
-  OCTAVO_TRY(auto unique, take_unique(write, before));
+  OCTAVO_TRY(auto unique, check_unique(write, write.id));
   if (unique) return EditOutcome(std::unexpected(*std::move(unique)));
+  take_unique(write, before);
   OCTAVO_TRY_VOID(note_conflicts(write.id, before));
 
   // Even if the whole partition must not change: a tombstone that is dropped is no change.
@@ -138,7 +166,7 @@ Expected<storage::EditOutcome> OptimisticTransaction::apply(const DocumentWrite&
   kept.partition_key = partition_key_;
   kept.dropped_through = dropped_through;
   database_->pack(kept);
-  bytes_ += bytes;
+  bytes_ += bytes_of(write);
   Change& change = changes_[kept.id];
   change.hidden = false;
   change.view.id = kept.id;

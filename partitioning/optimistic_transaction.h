@@ -47,6 +47,9 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
   /// Edits of this logical partition only. Refused for the reasons of a write, and too_large beyond the bounds above.
   Expected<storage::EditOutcome> apply(const storage::DocumentWrite& write) override;
 
+  /// Applies a deletion and the creation of another document, or refuses both and changes nothing.
+  Expected<storage::EditOutcome> move(const storage::DocumentWrite& deletion, const storage::DocumentWrite& creation);
+
   /// Checks the preconditions of an edit; changes nothing.
   Expected<storage::Refusal> check(const storage::DocumentWrite& write);
 
@@ -104,8 +107,10 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
   void note(std::string_view id, const Seen& now);
   Expected<std::optional<storage::Revision>> resolve_parent(const storage::DocumentWrite& write,
                                                             const std::optional<storage::DocumentView>& before) const;
-  Expected<storage::Refusal> take_unique(const storage::DocumentWrite& write,
-                                         const std::optional<storage::DocumentView>& before);
+  bool has_room_for(std::size_t writes, std::size_t bytes) const;
+  /// Whether unique values of the edit belong to a document other than its own and `giver`.
+  Expected<storage::Refusal> check_unique(const storage::DocumentWrite& write, std::string_view giver) const;
+  void take_unique(const storage::DocumentWrite& write, const std::optional<storage::DocumentView>& before);
   Expected<void> note_conflicts(std::string_view id, const std::optional<storage::DocumentView>& before);
   Expected<void> promote_conflict(std::string_view id, Change& change);
   Expected<bool> commit_on_writer(storage::PartitionTransaction& transaction);

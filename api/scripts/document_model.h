@@ -23,6 +23,8 @@ class DocumentModel {
 
   /// Parses a document from a function. `makes_id`: generates an id if it has none. Errors: bad_request, too_large.
   virtual Expected<Parsed> parse(std::string_view json, bool makes_id) const = 0;
+  /// Whether a replacement may give its document another id.
+  virtual bool gives_other_ids() const { return false; }
   virtual void append(std::string& out, const storage::DocumentView& document) const = 0;
 
   /// Links of the collection.

@@ -17,6 +17,7 @@ class ItemModel final : public scripts::DocumentModel {
       : container_(container), key_(std::move(key)), link_(std::move(link)), bytes_max_(bytes_max) {}
 
   Expected<Parsed> parse(std::string_view json, bool makes_id) const override;
+  bool gives_other_ids() const override { return true; }
   void append(std::string& out, const storage::DocumentView& document) const override;
   std::string self_link() const override { return container_.self_link(); }
   std::string alt_link() const override { return link_; }

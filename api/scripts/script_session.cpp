@@ -261,6 +261,7 @@ Expected<Answer> ScriptSession::write(const Request& request) {
     return not_accepted();
   }
   storage::DocumentWrite write;
+  std::string other_id;
   const bool has_body = request.operation != Operation::remove;
   const bool has_link = request.operation == Operation::replace || !has_body;
   if (has_link) {
@@ -273,26 +274,51 @@ Expected<Answer> ScriptSession::write(const Request& request) {
   if (has_body) {
     auto parsed = model_.parse(request.body, request.makes_id && !has_link);
     if (!parsed) return answer_of(std::move(parsed).error(), false);
-    if (has_link && parsed->id != write.id) {
-      return answer_error(400, "The id of the document cannot be changed by replacing it.");
-    }
-    write.id = std::move(parsed->id);
     write.body = std::move(parsed->body);
     if (request.operation != Operation::create) write.parent = parsed->revision;
+    if (!has_link) {
+      write.id = std::move(parsed->id);
+    } else if (parsed->id != write.id) {
+      if (!model_.gives_other_ids()) {
+        return answer_error(400, "The id of the document cannot be changed by replacing it.");
+      }
+      other_id = std::move(parsed->id);
+    }
     if (request.operation == Operation::upsert) write.base = storage::WriteBase::any_winner;
   } else {
     write.body = "{}";
     write.deleted = true;
   }
   if (request.etag && *request.etag != "*") write.parent = revision_of_etag(*request.etag);
+  return other_id.empty() ? apply(write, request.operation) : give_other_id(std::move(write), std::move(other_id));
+}
+
+Expected<Answer> ScriptSession::apply(const storage::DocumentWrite& write, Operation operation) {
   ValidatedTransaction validated(transaction_, options_.rules);
   OCTAVO_TRY(auto written, validated.apply(write));
   if (!written) {
     charge_ += partitioning::charge_of_miss();
-    return answer_of(std::move(written).error(), request.operation == Operation::create);
+    return answer_of(std::move(written).error(), operation == Operation::create);
   }
   if (write.deleted) return Answer{};
   return show(write.id);
+}
+
+// The document is deleted under its id, and created under `id`.
+Expected<Answer> ScriptSession::give_other_id(storage::DocumentWrite replacement, std::string id) {
+  storage::DocumentWrite creation;
+  creation.id = std::move(id);
+  creation.body = std::exchange(replacement.body, "{}");
+  replacement.deleted = true;
+  ValidatedTransaction validated(transaction_, options_.rules);
+  OCTAVO_TRY(auto written, validated.move(replacement, creation));
+  if (!written) {
+    charge_ += partitioning::charge_of_miss();
+    // A conflict of the deletion is about the ETag, one of the creation about the id.
+    OCTAVO_TRY(const auto of_deletion, transaction_.check(replacement));
+    return answer_of(std::move(written).error(), !of_deletion);
+  }
+  return show(creation.id);
 }
 
 }  // namespace octavo::api::scripts

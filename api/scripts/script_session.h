@@ -41,6 +41,8 @@ class ScriptSession final : public query::javascript::ScriptHost {
   Expected<Answer> read(const Request& request);
   Expected<Answer> query(const Request& request);
   Expected<Answer> write(const Request& request);
+  Expected<Answer> apply(const storage::DocumentWrite& write, Operation operation);
+  Expected<Answer> give_other_id(storage::DocumentWrite replacement, std::string id);
   Expected<std::optional<std::string>> id_of_link(std::string_view link);
   Expected<std::string> find_by_self_name(std::string_view name);
   Expected<Answer> show(std::string_view id);

@@ -54,20 +54,34 @@ Expected<void> WriteRules::check(const storage::DocumentView& after,
   return {};
 }
 
+Expected<storage::Refusal> ValidatedTransaction::check_rules(const storage::DocumentWrite& write) {
+  if (rules_ == nullptr) return std::nullopt;
+  // Checked before any function runs, as for other writes.
+  OCTAVO_TRY(auto refusal, transaction_.check(write));
+  if (refusal) return refusal;
+  OCTAVO_TRY(const auto before, transaction_.find(write.id));
+  storage::DocumentView after;
+  after.id = write.id;
+  after.deleted = write.deleted;
+  after.body = write.body;
+  auto valid = rules_->check(after, before);
+  if (!valid) return storage::Refusal(std::move(valid).error());
+  return std::nullopt;
+}
+
 Expected<storage::EditOutcome> ValidatedTransaction::apply(const storage::DocumentWrite& write) {
-  if (rules_ != nullptr) {
-    // Checked before any function runs, as for other writes.
-    OCTAVO_TRY(auto refusal, transaction_.check(write));
-    if (refusal) return storage::EditOutcome(std::unexpected(*std::move(refusal)));
-    OCTAVO_TRY(const auto before, transaction_.find(write.id));
-    storage::DocumentView after;
-    after.id = write.id;
-    after.deleted = write.deleted;
-    after.body = write.body;
-    auto valid = rules_->check(after, before);
-    if (!valid) return storage::EditOutcome(std::unexpected(std::move(valid).error()));
-  }
+  OCTAVO_TRY(auto refusal, check_rules(write));
+  if (refusal) return storage::EditOutcome(std::unexpected(*std::move(refusal)));
   return transaction_.apply(write);
+}
+
+Expected<storage::EditOutcome> ValidatedTransaction::move(const storage::DocumentWrite& deletion,
+                                                          const storage::DocumentWrite& creation) {
+  for (const storage::DocumentWrite* write : {&deletion, &creation}) {
+    OCTAVO_TRY(auto refusal, check_rules(*write));
+    if (refusal) return storage::EditOutcome(std::unexpected(*std::move(refusal)));
+  }
+  return transaction_.move(deletion, creation);
 }
 
 }  // namespace octavo::api::scripts

@@ -50,8 +50,12 @@ class ValidatedTransaction final : public storage::DocumentTransaction {
   Expected<std::optional<storage::DocumentView>> find(std::string_view id) override { return transaction_.find(id); }
   /// Edits are also refused with the errors of WriteRules::check.
   Expected<storage::EditOutcome> apply(const storage::DocumentWrite& write) override;
+  /// See OptimisticTransaction::move. Refused with the same errors.
+  Expected<storage::EditOutcome> move(const storage::DocumentWrite& deletion, const storage::DocumentWrite& creation);
 
  private:
+  Expected<storage::Refusal> check_rules(const storage::DocumentWrite& write);
+
   partitioning::OptimisticTransaction& transaction_;
   const WriteRules* const rules_;
 };

@@ -107,6 +107,34 @@ describe('a replacement with another id', () => {
     assert.deepEqual(await ids(guarded, 'x'), ['b', 'kept']);
   });
 
+  test('is done by stored procedures, which continue after one that fails', async () => {
+    const unique = await newContainer(client, { uniqueKeyPolicy: { uniqueKeys: [{ paths: ['/mail'] }] } });
+    for (const id of ['a', 'b']) await unique.items.create({ id, pk: 'x', mail: id });
+    await unique.scripts.storedProcedures.create({ id: 'give', body: `function (asked) {
+      var context = getContext(), collection = context.getCollection(), done = [];
+      asked.forEach(function (one) {
+        collection.replaceDocument(collection.getAltLink() + '/docs/' + one.from, one.item, one.etag ? { etag: one.etag } : {},
+          function (error, item) { done.push(error ? error.number : item.id); });
+      });
+      collection.queryDocuments(collection.getSelfLink(), 'SELECT VALUE c.id FROM c', function (error, ids) {
+        context.getResponse().setBody({ done: done, ids: ids });
+      });
+    }` });
+    const item = (id, mail) => ({ id, pk: 'x', mail });
+    const asked = [
+      { from: 'a', item: item('b', 'a') },
+      { from: 'a', item: item('c', 'b') },
+      { from: 'a', item: item('c', 'a'), etag: '"1-00000000000000000000000000000000"' },
+      { from: 'none', item: item('c', 'a') },
+      { from: 'a', item: item('c', 'a') },
+      { from: 'b', item: item('a', 'b') },
+    ];
+    const { resource } = await unique.scripts.storedProcedure('give').execute('x', [asked]);
+    assert.deepEqual(resource, { done: [409, 409, 412, 404, 'c', 'a'], ids: ['a', 'c'] });
+    assert.deepEqual(await ids(unique, 'x'), ['a', 'c']);
+    assert.equal((await unique.item('a', 'x').read()).resource.mail, 'b');
+  });
+
   test('is not for the holder of a resource token', async () => {
     await container.items.create({ id: 'mine', pk: 'five' });
     const { user } = await container.database.users.create({ id: 'ann' });

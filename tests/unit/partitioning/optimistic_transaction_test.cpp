@@ -191,6 +191,34 @@ TEST_CASE("a transaction is not committed when what it read has changed") {
   CHECK(twice.is_stale());
 }
 
+TEST_CASE("a transaction moves a document to another id, or changes nothing") {
+  EngineFixture fixture;
+  const auto database = fixture.create("d", {true, 1});
+  const auto first = EngineFixture::put(*database, "p:1", "{\"n\":1}");
+  EngineFixture::put(*database, "p:2", "{\"n\":2}");
+  OptimisticTransaction transaction(database, database->target_of_partition_key("p"));
+  auto deletion = edit_of("p:1", "{}", storage::WriteBase::live_winner);
+  deletion.deleted = true;
+  const auto creation_of = [](std::string id) {
+    return edit_of(std::move(id), "{\"n\":1}", storage::WriteBase::parent);
+  };
+  CHECK((*transaction.move(deletion, creation_of("p:2"))).error().code == ErrorCode::conflict);
+  auto conditional = deletion;
+  conditional.parent = *storage::Revision::parse("1-99999999999999999999999999999999");
+  CHECK((*transaction.move(conditional, creation_of("p:3"))).error().code == ErrorCode::conflict);
+  CHECK(
+      (*transaction.move(deletion, edit_of("p:3", std::string(OptimisticTransaction::bytes_max, 'x')))).error().code ==
+      ErrorCode::too_large);
+  CHECK_FALSE(transaction.has_writes());
+  conditional.parent = first.revision;
+  REQUIRE(*transaction.move(conditional, creation_of("p:3")));
+  CHECK((*transaction.move(deletion, creation_of("p:4"))).error().code == ErrorCode::not_found);
+  REQUIRE(committed(transaction));
+  CHECK(body_of(*database, "p:1").empty());
+  CHECK(body_of(*database, "p:3") == "{\"n\":1}");
+  CHECK(body_of(*database, "p:4").empty());
+}
+
 TEST_CASE("a transaction that writes without end is bounded") {
   EngineFixture fixture;
   const auto database = fixture.create("d", {true, 1});
