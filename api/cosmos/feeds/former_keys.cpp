@@ -204,6 +204,13 @@ Expected<std::string> turn_of_written(const OpenContainer& opened, const Item& i
   return "former:" + document_id(former, item.id);
 }
 
+Task<Expected<Turns::Turn>> take_written_key(Call& call, const OpenContainer& opened, const Item& item, bool creates) {
+  OCTAVO_CO_TRY(auto name, turn_of_written(opened, item));
+  OCTAVO_CO_TRY(auto turn, co_await opened.database->turns().take(std::move(name)));
+  OCTAVO_CO_TRY_VOID(co_await check_written_key(call, opened, item, creates));
+  co_return turn;
+}
+
 Task<Expected<void>> refuse_former_key(Call& call, const OpenContainer& opened) {
   if (!has_former_key(call, opened)) co_return Expected<void>{};
   const auto header = *key_header(call);

@@ -6,6 +6,7 @@
 
 #include "api/cosmos/call/call.h"
 #include "api/models/item.h"
+#include "base/jobs/turns.h"
 
 /// Requests of clients that still send the partition key which a container had before a change-over, while its grace
 /// lasts (api/models/item_key.h). A key in a header means the present one if that leads to something. Requests with a
@@ -45,6 +46,8 @@ Expected<NamedKey::Leads> key_of_written(const OpenContainer& opened, std::strin
 Task<Expected<void>> check_written_key(Call& call, const OpenContainer& opened, const Item& item, bool creates);
 /// The name of the item's turn in Database::turns: writes with the same former key and id have the same.
 Expected<std::string> turn_of_written(const OpenContainer& opened, const Item& item);
+/// Takes the turn, and checks.
+Task<Expected<Turns::Turn>> take_written_key(Call& call, const OpenContainer& opened, const Item& item, bool creates);
 
 /// For a request about all items of the key in the header, if it has one. Error bad_request (partition_key_mismatch):
 /// there are none, but some that have it as their former key.

@@ -217,8 +217,8 @@ void append_hybrid_row(std::string& out, const ItemOperation& operation, const O
   hybrid_row::append_record(out, record);
 }
 
-void refuse_other_ids(Batch& batch, const Call& call, const OpenContainer& opened) {
-  const auto may = check_other_id(call, opened);
+void refuse_other_ids(Batch& batch, const Call& call) {
+  const auto may = check_other_id(call);
   if (may) return;
   for (auto& operation : batch.operations) {
     if (operation.gives_other_id() && !operation.refused) operation.refused = may.error();
@@ -240,7 +240,7 @@ Handled serve_batch(Call& call) {
   }
   read_operations(batch, call, opened);
   const bool gives_other_ids = std::ranges::any_of(batch.operations, &ItemOperation::gives_other_id);
-  if (gives_other_ids) refuse_other_ids(batch, call, opened);
+  if (gives_other_ids) refuse_other_ids(batch, call);
   const std::string partition_key = batch.key ? batch.key->encode() : std::string();
   std::optional<DocumentTarget> target;
   if (batch.key) {

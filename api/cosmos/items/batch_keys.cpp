@@ -14,7 +14,7 @@ namespace {
 using partitioning::TypedKey;
 using Leads = NamedKey::Leads;
 
-/// An item that is to be made by its former key.
+/// An item that is to be made by its former key, or to get its id by it.
 struct Made {
   std::size_t position = 0;  ///< of its operation
   Item item;
@@ -76,20 +76,20 @@ class BatchKey {
     if (std::ranges::find(keys_, key) == keys_.end()) keys_.push_back(std::move(key));
   }
 
-  // Those that may be made. What is wrong with others is said when the operations are read.
+  // Those that may be made, or get another id. What is wrong with others is said when the operations are read.
   void read_items() {
     for (std::size_t i = 0; i < batch_.texts.size(); ++i) {
       const auto& text = batch_.texts[i];
-      if (!text || !text->creates()) continue;
+      if (!text || !text->has_item()) continue;
       auto item = item_of(*text, call_, opened_);
-      if (!item) continue;
+      if (!item || (!text->creates() && item->id == text->id)) continue;
       const auto leads = key_of_written(opened_, batch_.key_json, *item);
       if (!leads) {
         refuse(i, leads.error());
         continue;
       }
-      note(*leads, item->key);
-      const bool creates = text->kind == ItemOperation::Kind::create;
+      if (text->creates()) note(*leads, item->key);
+      const bool creates = text->kind != ItemOperation::Kind::upsert;
       if (*leads == Leads::to_former) made_.push_back({i, *std::move(item), creates});
     }
   }
@@ -160,7 +160,8 @@ bool may_be_former(const OpenContainer& opened, const Batch& batch) {
     if (!text || !text->partition_key) continue;
     const auto& operation = batch.operations[i];
     if (operation.refused) return true;
-    if (!text->creates() && !is_there(*opened.database, operation.document_id)) return true;
+    const auto& named = operation.gives_other_id() ? operation.former_document_id : operation.document_id;
+    if (!text->creates() && !is_there(*opened.database, named)) return true;
   }
   return false;
 }
@@ -174,20 +175,7 @@ Task<Expected<ItemOperation>> find_operation(Call& call, const OpenContainer& op
     return operation;
   };
   NamedKey named;
-  if (text && text->partition_key && text->creates()) {
-    if (const auto item = item_of(*text, call, opened)) {
-      const auto leads = key_of_written(opened, *text->partition_key, *item);
-      if (!leads) co_return refused(leads.error());
-      named = {*leads, item->key};
-      if (named.leads == Leads::to_former) {
-        OCTAVO_CO_TRY(auto name, turn_of_written(opened, *item));
-        OCTAVO_CO_TRY_VOID(co_await take_turn(opened, std::move(name), turns));
-        const bool creates = text->kind == ItemOperation::Kind::create;
-        const auto checked = co_await check_written_key(call, opened, *item, creates);
-        if (!checked) co_return refused(checked.error());
-      }
-    }
-  } else if (text && text->partition_key && check_item_id(text->id)) {
+  if (text && text->partition_key && !text->creates() && check_item_id(text->id)) {
     auto found = co_await find_by_key(call, opened, *text->partition_key, text->id);
     if (!found) co_return refused(std::move(found).error());
     // The range that the request names is that of its former key, which need not be a present one at all.
@@ -195,6 +183,21 @@ Task<Expected<ItemOperation>> find_operation(Call& call, const OpenContainer& op
       co_return refused({ErrorCode::not_found, {}, {}});
     }
     named = *std::move(found);
+  }
+  const bool may_make = text && text->has_item() && (text->creates() || named.leads == Leads::to_former);
+  if (may_make && text->partition_key) {
+    const auto item = item_of(*text, call, opened);
+    if (item && (text->creates() || item->id != text->id)) {
+      const auto leads = key_of_written(opened, *text->partition_key, *item);
+      if (!leads) co_return refused(leads.error());
+      if (text->creates()) named = {*leads, item->key};
+      if (*leads == Leads::to_former) {
+        const bool creates = text->kind != ItemOperation::Kind::upsert;
+        auto turn = co_await take_written_key(call, opened, *item, creates);
+        if (!turn) co_return refused(std::move(turn).error());
+        turns.push_back(*std::move(turn));
+      }
+    }
   }
   const bool is_former = named.leads == Leads::to_former;
   if (is_former) count_former_request(opened);

@@ -91,7 +91,7 @@ Expected<void> fill_operation(const OperationText& text, const ContainerDefiniti
   } else {
     operation.match = MatchCondition::parse(text.match);
   }
-  if (text.creates() || operation.kind == Kind::replace) {
+  if (text.has_item()) {
     if (text.body.empty()) return fail(ErrorCode::bad_request, "The operation needs a 'resourceBody'.");
     OCTAVO_TRY(auto item, parse_item(text.body, container, bytes_max, key));
     if (operation.kind == Kind::replace && item.id != operation.item_id) {

@@ -23,6 +23,8 @@ struct OperationText {
 
   /// Whether it may make an item that was not there.
   bool creates() const { return kind == ItemOperation::Kind::create || kind == ItemOperation::Kind::upsert; }
+  /// Whether its body is an item.
+  bool has_item() const { return creates() || kind == ItemOperation::Kind::replace; }
 };
 
 /// A batch as requested.

@@ -220,7 +220,14 @@ class FunctionalWrite {
   Expected<void> change_body(std::string_view json, ItemOperation& operation) const {
     OCTAVO_TRY(auto item,
                parse_item(json, *opened_.definition, call_.services.settings.cosmos_item_bytes_max, request_.key));
-    if (request_.kind == Kind::replace && item.id != request_.id) OCTAVO_TRY_VOID(check_other_id(call_, opened_));
+    if (request_.kind == Kind::replace && item.id != request_.id) {
+      OCTAVO_TRY_VOID(check_other_id(call_));
+      // Whether the former key and the id lead to this item only was checked for the id that the client sent.
+      if (call_.present_key && item.id != request_.body_id) {
+        return fail(ErrorCode::bad_request,
+                    "A trigger cannot give an item another id if the client names the former partition key.");
+      }
+    }
     name_operation(operation, std::move(item.id));
     operation.body = std::move(item.body);
     return {};

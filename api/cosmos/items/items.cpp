@@ -168,10 +168,8 @@ Handled create_item(Call& call, const OpenContainer& opened) {
   if (may_be_former) {
     OCTAVO_CO_TRY(const auto leads, key_of_written(opened, *call.request.header("x-ms-documentdb-partitionkey"), item));
     if (leads == NamedKey::Leads::to_former) {
-      OCTAVO_CO_TRY(auto name, turn_of_written(opened, item));
-      OCTAVO_CO_TRY(auto taken, co_await opened.database->turns().take(std::move(name)));
+      OCTAVO_CO_TRY(auto taken, co_await take_written_key(call, opened, item, !upserts));
       turn.emplace(std::move(taken));
-      OCTAVO_CO_TRY_VOID(co_await check_written_key(call, opened, item, !upserts));
       count_former_request(opened);
     }
   }
@@ -227,7 +225,12 @@ Handled replace_item(Call& call, const OpenContainer& opened) {
   OCTAVO_CO_TRY(const std::optional<TypedKey> key, named_key(call, opened));
   OCTAVO_CO_TRY(auto item, co_await read_body(call, opened, key));
   const bool gets_other_id = item.id != call.path.id;
-  if (gets_other_id) OCTAVO_CO_TRY_VOID(check_other_id(call, opened));
+  std::optional<Turns::Turn> turn;
+  if (gets_other_id) {
+    OCTAVO_CO_TRY_VOID(check_other_id(call));
+    OCTAVO_CO_TRY(auto held, co_await hold_other_id(call, opened, item));
+    if (held) turn.emplace(*std::move(held));
+  }
   const auto match = MatchCondition::parse(call.request.header("If-Match"));
   OCTAVO_CO_TRY(const auto functions, has_functions(call, opened));
   if (functions) {

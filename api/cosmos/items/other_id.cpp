@@ -1,21 +1,23 @@
 #include "api/cosmos/items/other_id.h"
 
+#include <utility>
+
 #include "api/cosmos/call/authorization.h"
 #include "api/cosmos/feeds/former_keys.h"
 
 namespace octavo::api::cosmos {
 
-Expected<void> check_other_id(const Call& call, const OpenContainer& opened) {
-  if (call.credential == Credential::resource_token) {
-    return fail(ErrorCode::forbidden,
-                "A resource token does not allow to give an item another id; use an account key.");
-  }
-  if (knows_former_key(call, opened)) {
-    return fail(ErrorCode::bad_request,
-                "The id of the item in the body is not the one of the path. An item cannot get another id while the "
-                "former partition key of its container is accepted.");
-  }
-  return {};
+Expected<void> check_other_id(const Call& call) {
+  if (call.credential != Credential::resource_token) return {};
+  return fail(ErrorCode::forbidden, "A resource token does not allow to give an item another id; use an account key.");
+}
+
+Task<Expected<std::optional<Turns::Turn>>> hold_other_id(Call& call, const OpenContainer& opened, const Item& item) {
+  if (!call.present_key) co_return std::nullopt;
+  OCTAVO_CO_TRY(const auto leads, key_of_written(opened, *call.request.header("x-ms-documentdb-partitionkey"), item));
+  if (leads != NamedKey::Leads::to_former) co_return std::nullopt;
+  OCTAVO_CO_TRY(auto turn, co_await take_written_key(call, opened, item, true));
+  co_return std::optional<Turns::Turn>(std::move(turn));
 }
 
 }  // namespace octavo::api::cosmos

@@ -146,13 +146,63 @@ describe('a replacement with another id', () => {
     assert.equal((await replace('others')).status, 403);
     assert.deepEqual(await ids(container, 'five'), ['mine']);
   });
+});
 
-  test('is refused while the former key of its container is accepted', async () => {
-    await client.databases.create({ id: 'shop' });
-    const { former, present } = await changedOver(server, ['/region'], ['/user'], [{ id: 'o', region: 'r', user: 'u' }]);
-    const replace = { operationType: 'Replace', id: 'o', resourceBody: { id: 'p', region: 'r', user: 'u' } };
-    assert.equal((await errorOf(former.item('o', 'r').replace(replace.resourceBody))).code, 400);
-    assert.deepEqual((await former.items.batch([replace], 'r')).result.map((one) => one.statusCode), [400]);
-    assert.deepEqual((await present.items.query('SELECT VALUE c.id FROM c').fetchAll()).resources, ['o']);
+describe('a replacement with another id, by the former key of its container', () => {
+  let server;
+  before(async () => {
+    server = await Server.start();
+    await cosmosClient(server).databases.create({ id: 'shop' });
+  });
+  after(() => server?.stop());
+
+  const order = (id, more) => ({ id, region: 'r', user: 'u', ...more });
+  const changed = (documents, from = ['/region']) => changedOver(server, from, ['/user'], documents);
+  const idsOf = async ({ present }) => (await present.items.query('SELECT VALUE c.id FROM c ORDER BY c.id').fetchAll()).resources;
+  const replace = (id, other, more) => ({ operationType: 'Replace', id, resourceBody: order(other, more) });
+
+  test('moves the item', async () => {
+    const orders = await changed([order('a')]);
+    const { resource } = await orders.former.item('a', 'r').replace(order('b', { n: 1 }));
+    assert.deepEqual([resource.id, resource.n], ['b', 1]);
+    assert.equal((await orders.former.item('b', 'r').read()).resource.n, 1);
+    assert.equal((await orders.former.item('a', 'r').read()).statusCode, 404);
+    assert.equal((await orders.present.item('b', 'u').replace(order('c'))).statusCode, 200);
+    assert.deepEqual(await idsOf(orders), ['c']);
+  });
+
+  test('makes no second item with the key and the id', async () => {
+    const orders = await changed([order('a'), order('b', { user: 'v' }), order('c')]);
+    for (const other of ['b', 'c']) assert.equal((await errorOf(orders.former.item('a', 'r').replace(order(other)))).code, 409, other);
+    assert.deepEqual((await orders.former.items.batch([replace('a', 'b')], 'r')).result.map((one) => one.statusCode), [409]);
+    const [bulk] = await orders.former.items.executeBulkOperations([{ ...replace('a', 'b'), partitionKey: 'r' }]);
+    assert.equal(bulk.response?.statusCode ?? bulk.error.code, 409);
+    assert.deepEqual(await idsOf(orders), ['a', 'b', 'c']);
+  });
+
+  test('does not change the former key', async () => {
+    const byId = await changed([order('a')], ['/id']);
+    const error = await errorOf(byId.former.item('a', 'a').replace(order('b')));
+    assert.deepEqual([error.code, error.substatus], [400, 1001]);
+    const byRegion = await changed([order('a')]);
+    assert.equal((await errorOf(byRegion.former.item('a', 'r').replace(order('b', { region: 's' })))).substatus, 1001);
+    for (const orders of [byId, byRegion]) assert.deepEqual(await idsOf(orders), ['a']);
+  });
+
+  test('is an operation of batches and bulk requests', async () => {
+    const orders = await changed([order('a'), order('x')]);
+    const reply = await orders.former.items.batch([replace('a', 'b'), replace('b', 'c'), { operationType: 'Read', id: 'c' }], 'r');
+    assert.deepEqual(reply.result.map((one) => one.statusCode), [200, 200, 200]);
+    const bulk = await orders.former.items.executeBulkOperations([{ ...replace('x', 'y'), partitionKey: 'r' }]);
+    assert.deepEqual(bulk.map((one) => one.response?.statusCode ?? one.error.code), [200]);
+    assert.deepEqual(await idsOf(orders), ['c', 'y']);
+  });
+
+  test('of two at once, one gets the id', async () => {
+    const orders = await changed([order('a'), order('b', { user: 'v' })]);
+    const tries = [orders.former.item('a', 'r').replace(order('c')), orders.former.item('b', 'r').replace(order('c', { user: 'v' }))];
+    const statuses = await Promise.all(tries.map((one) => one.then((reply) => reply.statusCode, (error) => error.code)));
+    assert.deepEqual(statuses.sort(), [200, 409]);
+    assert.equal((await orders.former.item('c', 'r').read()).statusCode, 200);
   });
 });
