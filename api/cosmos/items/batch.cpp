@@ -13,7 +13,6 @@
 #include "api/cosmos/items/item_functions.h"
 #include "api/cosmos/items/item_handlers.h"
 #include "api/cosmos/items/item_operation.h"
-#include "api/cosmos/items/other_id.h"
 #include "api/models/container_definition.h"
 #include "api/models/errors.h"
 #include "api/models/item_shape.h"
@@ -217,14 +216,6 @@ void append_hybrid_row(std::string& out, const ItemOperation& operation, const O
   hybrid_row::append_record(out, record);
 }
 
-void refuse_other_ids(Batch& batch, const Call& call) {
-  const auto may = check_other_id(call);
-  if (may) return;
-  for (auto& operation : batch.operations) {
-    if (operation.gives_other_id() && !operation.refused) operation.refused = may.error();
-  }
-}
-
 }  // namespace
 
 Handled serve_batch(Call& call) {
@@ -240,7 +231,6 @@ Handled serve_batch(Call& call) {
   }
   read_operations(batch, call, opened);
   const bool gives_other_ids = std::ranges::any_of(batch.operations, &ItemOperation::gives_other_id);
-  if (gives_other_ids) refuse_other_ids(batch, call);
   const std::string partition_key = batch.key ? batch.key->encode() : std::string();
   std::optional<DocumentTarget> target;
   if (batch.key) {

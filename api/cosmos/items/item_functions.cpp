@@ -221,7 +221,7 @@ class FunctionalWrite {
     OCTAVO_TRY(auto item,
                parse_item(json, *opened_.definition, call_.services.settings.cosmos_item_bytes_max, request_.key));
     if (request_.kind == Kind::replace && item.id != request_.id) {
-      OCTAVO_TRY_VOID(check_other_id(call_));
+      OCTAVO_TRY_VOID(check_other_id(call_, item.id));
       // Whether the former key and the id lead to this item only was checked for the id that the client sent.
       if (call_.present_key && item.id != request_.body_id) {
         return fail(ErrorCode::bad_request,

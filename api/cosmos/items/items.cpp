@@ -227,7 +227,7 @@ Handled replace_item(Call& call, const OpenContainer& opened) {
   const bool gets_other_id = item.id != call.path.id;
   std::optional<Turns::Turn> turn;
   if (gets_other_id) {
-    OCTAVO_CO_TRY_VOID(check_other_id(call));
+    OCTAVO_CO_TRY_VOID(check_other_id(call, item.id));
     OCTAVO_CO_TRY(auto held, co_await hold_other_id(call, opened, item));
     if (held) turn.emplace(*std::move(held));
   }

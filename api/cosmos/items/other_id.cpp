@@ -7,9 +7,13 @@
 
 namespace octavo::api::cosmos {
 
-Expected<void> check_other_id(const Call& call) {
+Expected<void> check_other_id(const Call& call, const std::string& id) {
   if (call.credential != Credential::resource_token) return {};
-  return fail(ErrorCode::forbidden, "A resource token does not allow to give an item another id; use an account key.");
+  ResourcePath path = call.path;
+  path.id = id;
+  path.signed_link = path.container_link() + "/docs/" + id;
+  OCTAVO_TRY_VOID(call.services.authorization.check(call.request, path, call.reads));
+  return {};
 }
 
 Task<Expected<std::optional<Turns::Turn>>> hold_other_id(Call& call, const OpenContainer& opened, const Item& item) {

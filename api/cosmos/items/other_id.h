@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "api/cosmos/call/call.h"
 #include "api/models/item.h"
@@ -9,9 +10,9 @@
 /// Replacements that give their item another id.
 namespace octavo::api::cosmos {
 
-/// Whether a replacement in this request may give its item another id. Error forbidden: it has a resource token, which
-/// may reach this one item only.
-Expected<void> check_other_id(const Call& call);
+/// Whether the request may write an item with this id in place of the one that its path names. Error forbidden: its
+/// resource token does not cover that item.
+Expected<void> check_other_id(const Call& call, const std::string& id);
 
 /// For a request that names the item by the former key of its container (Call::present_key): that no other item has the
 /// former key of `item` and its id, as long as the caller has the turn. Otherwise it does nothing. Errors: conflict;

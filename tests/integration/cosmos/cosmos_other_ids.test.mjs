@@ -135,16 +135,22 @@ describe('a replacement with another id', () => {
     assert.equal((await unique.item('a', 'x').read()).resource.mail, 'b');
   });
 
-  test('is not for the holder of a resource token', async () => {
+  test('is allowed to the holder of a token for both items', async () => {
     await container.items.create({ id: 'mine', pk: 'five' });
     const { user } = await container.database.users.create({ id: 'ann' });
-    const { resource: permission } = await user.permissions.create({ id: 'mine', permissionMode: 'all', resource: `${container.url}/docs/mine` });
-    const replace = (id) => cosmosRequest(server, 'PUT', `/${container.url}/docs/mine`, {
-      partition: ['five'], body: { id, pk: 'five' }, headers: { authorization: encodeURIComponent(permission._token) },
+    const tokenFor = async (id, resource, more) =>
+      (await user.permissions.create({ id, permissionMode: 'all', resource, ...more })).resource._token;
+    const replace = (token, from, id) => cosmosRequest(server, 'PUT', `/${container.url}/docs/${from}`, {
+      partition: ['five'], body: { id, pk: 'five' }, headers: { authorization: encodeURIComponent(token) },
     });
-    assert.equal((await replace('mine')).status, 200);
-    assert.equal((await replace('others')).status, 403);
+    const ofItem = await tokenFor('item', `${container.url}/docs/mine`);
+    assert.equal((await replace(ofItem, 'mine', 'mine')).status, 200);
+    assert.equal((await replace(ofItem, 'mine', 'others')).status, 403);
     assert.deepEqual(await ids(container, 'five'), ['mine']);
+    const ofKey = await tokenFor('key', container.url, { resourcePartitionKey: ['five'] });
+    assert.equal((await replace(ofKey, 'mine', 'yours')).status, 200);
+    assert.equal((await replace(await tokenFor('container', container.url), 'yours', 'ours')).status, 200);
+    assert.deepEqual(await ids(container, 'five'), ['ours']);
   });
 });
 
