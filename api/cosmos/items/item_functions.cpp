@@ -176,7 +176,10 @@ class FunctionalWrite {
       container.shape->append_item(response_, operation.document_id, result_.revision, result_.modified_s, result_.body,
                                    links_of_written(call_));
     }
-    if (!after_.empty()) transaction.hide_from_scans(operation.document_id);
+    if (!after_.empty()) {
+      transaction.hide_from_scans(operation.document_id);
+      if (operation.gives_other_id()) transaction.hide_from_scans(operation.former_document_id);
+    }
     for (const auto& trigger : after_) {
       OCTAVO_TRY(auto ran, run_trigger(trigger, session, exists, operation.body, response_, true));
       if (failure_) return Verdict::discard;

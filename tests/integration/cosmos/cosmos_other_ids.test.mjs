@@ -95,6 +95,20 @@ describe('a replacement with another id', () => {
     assert.deepEqual(await ids(guarded, 'x'), ['b!']);
   });
 
+  test('is not seen by queries of triggers after it', async () => {
+    const watched = await newContainer(client);
+    await watched.scripts.triggers.create({ id: 'seen', triggerType: 'Post', triggerOperation: 'Replace', body: `function () {
+      var context = getContext(), collection = context.getCollection(), response = context.getResponse();
+      collection.queryDocuments(collection.getSelfLink(), 'SELECT VALUE c.id FROM c', function (error, ids) {
+        response.setBody(ids);
+      });
+    }` });
+    await watched.items.create({ id: 'a', pk: 'x' });
+    const reply = await watched.item('a', 'x').replace({ id: 'b', pk: 'x' }, { postTriggerInclude: ['seen'] });
+    assert.deepEqual(reply.resource, ['a']);
+    assert.deepEqual(await ids(watched, 'x'), ['b']);
+  });
+
   test('is validated as a deletion and a creation', async () => {
     const guarded = await newContainer(client);
     const rules = 'function (after, before) { if (after._deleted && before.keep) throw { forbidden: "it stays" }; }';
