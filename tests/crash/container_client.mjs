@@ -36,14 +36,18 @@ export class ContainerClient extends Client {
   step() {
     const { random } = this;
     const pk = random.pick(this.keys);
-    const id = String(random.below(ITEMS_PER_CLIENT / this.keys.length));
-    switch (random.weighted({ upsert: 8, remove: 2, patch: 3, batch: 5, taken: 1 })) {
+    const id = random.pick(this.ids());
+    switch (random.weighted({ upsert: 8, remove: 2, patch: 3, move: 3, batch: 5, taken: 1 })) {
       case 'upsert':
         return this.upsert(pk, id);
       case 'remove':
         return this.isThere(pk, id) ? this.remove(pk, id) : this.upsert(pk, id);
       case 'patch':
         return this.isThere(pk, id) ? this.patch(pk, id) : this.upsert(pk, id);
+      case 'move': {
+        const other = random.pick(this.ids().filter((one) => !this.isThere(pk, one)));
+        return other !== undefined && this.isThere(pk, id) ? this.move(pk, id, other) : this.upsert(pk, id);
+      }
       case 'batch':
         return this.batch(pk);
       case 'taken':
@@ -51,6 +55,7 @@ export class ContainerClient extends Client {
     }
   }
 
+  ids = () => Array.from({ length: ITEMS_PER_CLIENT / this.keys.length }, (_, n) => String(n));
   key = (pk, id) => documentKey(databaseName, `${pk}:${id}`);
   leaf = (pk, id) => this.value(this.key(pk, id))?.leaves[0];
   isThere = (pk, id) => this.leaf(pk, id)?.deleted === false;
@@ -82,6 +87,17 @@ export class ContainerClient extends Client {
     });
   }
 
+  /// The item gets another id: it is under one of the two, never under both or none.
+  async move(pk, id, other) {
+    const body = this.item(pk, other);
+    await this.run(`gives ${pk}:${id} the id ${other}`, {
+      atomic: true,
+      effects: new Map([this.next(pk, id, undefined), this.next(pk, other, body)]),
+      send: () => this.ask('PUT', `${containerPath}/docs/${id}`, { body, partition: [pk] }),
+      accept: (reply) => new Map([this.next(pk, id, undefined), this.next(pk, other, body, JSON.parse(expected(reply, 200)._etag))]),
+    });
+  }
+
   async remove(pk, id) {
     await this.run(`deletes ${pk}:${id}`, {
       effects: new Map([this.next(pk, id, undefined)]),
@@ -100,7 +116,7 @@ export class ContainerClient extends Client {
 
   /// Several upserts and deletions of one partition key: all of them, or none.
   async batch(pk) {
-    const ids = this.random.sample(Array.from({ length: ITEMS_PER_CLIENT / this.keys.length }, (_, n) => String(n)), this.random.between(2, 6));
+    const ids = this.random.sample(this.ids(), this.random.between(2, 6));
     const wanted = ids.map((id) => (this.isThere(pk, id) && this.random.chance(0.3) ? { id } : { id, body: this.item(pk, id) }));
     const operations = wanted.map(({ id, body }) => (body ? { operationType: 'Upsert', resourceBody: body } : { operationType: 'Delete', id }));
     await this.run(`batch of ${ids.map((id) => `${pk}:${id}`).join(', ')}`, {

@@ -149,6 +149,22 @@ describe('a replacement with another id', () => {
     assert.equal((await unique.item('a', 'x').read()).resource.mail, 'b');
   });
 
+  test('has the item and its id in the feed of changes, and both in that of versions', async () => {
+    const versioned = await newContainer(client, { changeFeedPolicy: { retentionDuration: 60 } });
+    const since = async (mode, etag) => {
+      const headers = { 'A-IM': mode, ...(etag && { 'If-None-Match': etag }) };
+      return cosmosRequest(server, 'GET', `/${versioned.url}/docs`, { headers });
+    };
+    await versioned.items.create({ id: 'a', pk: 'x', n: 1 });
+    const { headers: { etag } } = await since('Incremental Feed');
+    await versioned.item('a', 'x').replace({ id: 'b', pk: 'x', n: 2 });
+    assert.deepEqual((await since('Incremental Feed', etag)).body.Documents.map(({ id, n }) => [id, n]), [['b', 2]]);
+    const versions = (await since('Full-Fidelity Feed', etag)).body.Documents;
+    assert.deepEqual(versions.map(({ metadata, current, previous }) => [metadata.operationType, (current.id ? current : previous).n]),
+      [['delete', 1], ['create', 2]]);
+    assert.deepEqual([versions[0].metadata.id, versions[1].current.id], ['a', 'b']);
+  });
+
   test('is allowed to the holder of a token for both items', async () => {
     await container.items.create({ id: 'mine', pk: 'five' });
     const { user } = await container.database.users.create({ id: 'ann' });
@@ -165,6 +181,15 @@ describe('a replacement with another id', () => {
     assert.equal((await replace(ofKey, 'mine', 'yours')).status, 200);
     assert.equal((await replace(await tokenFor('container', container.url), 'yours', 'ours')).status, 200);
     assert.deepEqual(await ids(container, 'five'), ['ours']);
+  });
+
+  test('outlives a crash', async () => {
+    await container.items.create({ id: 'a', pk: 'six' });
+    await container.item('a', 'six').replace({ id: 'b', pk: 'six' });
+    await server.kill();
+    await server.launch();
+    const read = (id) => cosmosRequest(server, 'GET', `/${container.url}/docs/${id}`, { partition: ['six'] });
+    assert.deepEqual([(await read('a')).status, (await read('b')).status], [404, 200]);
   });
 });
 

@@ -110,12 +110,15 @@ export function upsert(pools) {
   return cosmos('POST', where.docs, itemBody(pools, where, at), headers);
 }
 
+/// The place whose id a replacement of what is at `at` has in its body.
+export const replacing = (pools, where, at) => (pools.random.chance(0.15) ? place(pools, where, at.key) : at);
+
 export function replace(pools) {
   const where = whereOf(pools);
   const at = place(pools, where);
   const headers = { ...keyHeader(at.key), ...condition(pools, where, at), ...minimal(pools) };
   Object.assign(headers, triggerHeaders(pools, where));
-  return cosmos('PUT', target(where, at.id), itemBody(pools, where, at), headers);
+  return cosmos('PUT', target(where, at.id), itemBody(pools, where, replacing(pools, where, at)), headers);
 }
 
 export function remove(pools) {
@@ -203,7 +206,12 @@ function batchOperation(pools, where, key) {
     [2, () => ({ operationType: 'Read', ...own, id: at.id })],
     [
       isThere ? 3 : 0.5,
-      () => ({ operationType: 'Replace', ...edit, id: at.id, resourceBody: itemBody(pools, where, at) }),
+      () => ({
+        operationType: 'Replace',
+        ...edit,
+        id: at.id,
+        resourceBody: itemBody(pools, where, replacing(pools, where, at)),
+      }),
     ],
     [isThere ? 3 : 0.5, () => ({ operationType: 'Delete', ...edit, id: at.id })],
     [

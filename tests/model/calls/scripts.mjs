@@ -3,7 +3,7 @@
 import { itemIdOf } from '../dialect/cosmos/item.mjs';
 import { scopeStart } from '../dialect/cosmos/key.mjs';
 import { cosmos, whereOf } from './containers.mjs';
-import { itemBody, keyHeader, place, winnerAt } from './items.mjs';
+import { itemBody, keyHeader, place, replacing, winnerAt } from './items.mjs';
 import * as texts from './script_texts.mjs';
 
 const { procedures } = texts;
@@ -21,7 +21,7 @@ function operation(pools, where, key) {
   return random.weighted([
     [4, () => ({ op: 'create', body: body() })],
     [4, () => ({ op: 'upsert', body: body() })],
-    [3, () => ({ op: 'replace', id: at.id, body: body(), ...etag })],
+    [3, () => ({ op: 'replace', id: at.id, body: itemBody(pools, where, replacing(pools, where, at)), ...etag })],
     [2, () => ({ op: 'delete', id: at.id, ...etag })],
     [2, () => ({ op: 'read', id: at.id })],
     [1, () => ({ op: 'touch', id: at.id, value: pools.value(1) })],

@@ -36,8 +36,10 @@ function parseOperation(sent, batchKey, database) {
   if (typeof id !== 'string') throw badRequest();
   if (kind === 'create' || kind === 'upsert' || kind === 'replace') {
     const item = parseItem(resourceBody, key, container);
-    if (kind === 'replace' && item.id !== id) throw badRequest();
-    return { kind, match, documentId: documentIdOf(item.key, item.id, container), body: item.body };
+    const operation = { kind, match, documentId: documentIdOf(item.key, item.id, container), body: item.body };
+    if (kind !== 'replace') return operation;
+    checkItemId(id);
+    return { ...operation, formerId: documentIdOf(item.key, id, container) };
   }
   if (!key) throw badRequest();
   checkItemId(id);

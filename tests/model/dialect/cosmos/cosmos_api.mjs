@@ -118,11 +118,11 @@ function replaceItem(context) {
   const { request, database, id } = context;
   const key = requiredKey(request, database.container);
   const item = parseItem(parseJson(request.body ?? ''), key, database.container);
-  if (item.id !== id) throw badRequest();
   const match = parseMatch(request.header('if-match'));
   return write(context, key, {
     kind: 'replace',
-    documentId: documentIdOf(item.key, id, database.container),
+    documentId: documentIdOf(item.key, item.id, database.container),
+    formerId: documentIdOf(item.key, id, database.container),
     body: item.body,
     match,
   });

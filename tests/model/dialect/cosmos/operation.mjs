@@ -8,7 +8,9 @@ import { meetsCondition } from './sql.mjs';
 const isLive = (winner) => winner !== undefined && !winner.deleted;
 
 /// `operation`: { kind, documentId, body, patch, match }. Returns { status, etag, item }; throws a refusal.
-export function runOperation(database, { kind, documentId, body, patch, match }) {
+/// `formerId`: of a replacement, if the document gets its id by it.
+export function runOperation(database, { kind, documentId, body, patch, match, formerId = documentId }) {
+  if (formerId !== documentId) return move(database, { formerId, documentId, body, match });
   const write = (edit) => {
     const existed = isLive(database.winner(documentId));
     const rev = inCosmosWords(
@@ -38,4 +40,16 @@ export function runOperation(database, { kind, documentId, body, patch, match })
   const patched = applyPatch(patch, winner.body);
   checkSameItem(winner.body, patched, database.container);
   return replacing({ body: patched });
+}
+
+/// Both edits, or none. What was tried has its places in the feed all the same, unless there are validations.
+function move(database, { formerId, documentId, body, match }) {
+  const before = database.save();
+  try {
+    runOperation(database, { kind: 'remove', documentId: formerId, match });
+    return { ...runOperation(database, { kind: 'create', documentId, body }), status: 200 };
+  } catch (error) {
+    database.restore(before);
+    throw error;
+  }
 }

@@ -40,7 +40,7 @@ function errorOf({ status }) {
 
 class Collection {
   #queue = [];
-  constructor(database, key, hidden) {
+  constructor(database, key, hidden = []) {
     this.database = database;
     this.key = key;
     this.hidden = hidden;
@@ -57,8 +57,13 @@ class Collection {
     this.#perform(rest, ({ etag }) => {
       const documentId = this.#documentId(link);
       const parsed = this.#parse(body);
-      if (parsed.documentId !== documentId) throw new CosmosRefusal(400);
-      return this.#run('replace', { ...parsed, match: parseMatch(etag) });
+      const { sequence } = this.database;
+      try {
+        return this.#run('replace', { ...parsed, formerId: documentId, match: parseMatch(etag) });
+      } catch (error) {
+        this.database.sequence = sequence;
+        throw error;
+      }
     });
   deleteDocument = (link, ...rest) =>
     this.#perform(rest, ({ etag }) => {
@@ -114,8 +119,8 @@ class Collection {
     const { database, hidden } = this;
     const items = itemsOf(database, this.key);
     // Unless it was written again, a hidden item is what it was.
-    if (hidden && database.winner(hidden.documentId) === hidden.written) {
-      const { documentId, replaced } = hidden;
+    for (const { documentId, replaced, written } of hidden) {
+      if (database.winner(documentId) !== written) continue;
       const at = items.findIndex((item) => compareBytes(item.documentId, documentId) >= 0);
       const place = at < 0 ? items.length : at;
       const before = replaced?.deleted === false ? [{ documentId, leaf: replaced }] : [];
@@ -144,8 +149,8 @@ const messageOf = (message) => ({
   },
 });
 
-/// Runs the function to its end. `request`, `response`: bodies; a member that is not there is no message. `hidden`: a
-/// write that queries do not see. Returns the bodies as they are then; throws a ScriptFailure.
+/// Runs the function to its end. `request`, `response`: bodies; a member that is not there is no message. `hidden`:
+/// writes that queries do not see. Returns the bodies as they are then; throws a ScriptFailure.
 export function runScript(database, key, text, { parameters = [], operation = 'Execute', hidden, ...bodies }) {
   const collection = new Collection(database, key, hidden);
   const request = { body: asJson(bodies.request) };

@@ -39,7 +39,7 @@ export function runWithTriggers(context, key, operation) {
 
 function run(database, key, asked, before, after) {
   const { kind } = asked;
-  const existed = database.winner(asked.documentId)?.deleted === false;
+  const existed = database.winner(asked.formerId ?? asked.documentId)?.deleted === false;
   const runOne = (trigger, messages) => {
     if (!firesOn(trigger.triggerOperation, kind, existed)) throw badRequest();
     return runScript(database, key, trigger.body, { operation: OPERATIONS[kind], ...messages });
@@ -49,10 +49,11 @@ function run(database, key, asked, before, after) {
     const { request } = runOne(trigger, { request: operation.body });
     if (operation.body !== undefined) operation = changed(database, key, operation, request);
   }
-  const replaced = database.winner(operation.documentId);
+  const { documentId, formerId = documentId } = operation;
+  const replaced = [...new Set([documentId, formerId])].map((id) => [id, database.winner(id)]);
   const result = runOperation(database, operation);
   // Queries of what follows do not count the write.
-  const hidden = { documentId: operation.documentId, replaced, written: database.winner(operation.documentId) };
+  const hidden = replaced.map(([id, winner]) => ({ documentId: id, replaced: winner, written: database.winner(id) }));
   let { item } = result;
   for (const trigger of after) item = runOne(trigger, { request: operation.body, response: item, hidden }).response;
   return { ...result, item: item === undefined ? '' : item };
@@ -62,6 +63,5 @@ function run(database, key, asked, before, after) {
 function changed({ container }, key, operation, body) {
   const item = parseItem(body, key, container);
   const documentId = documentIdOf(item.key, item.id, container);
-  if (operation.kind === 'replace' && documentId !== operation.documentId) throw badRequest();
   return { ...operation, documentId, body: item.body };
 }
