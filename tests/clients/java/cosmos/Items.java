@@ -72,10 +72,12 @@ final class Items {
         recorder.works("items", "replaceItem, missing", () ->
                 Suite.error(404, () -> calls.replace(item("none", pk), "none", key(pk), options())));
         recorder.works("items", "replaceItem with another id", () -> {
-            calls.replace(item("renamed", pk), "up", key(pk), options());
-            Suite.error(404, () -> calls.read("up", pk));
-            calls.replace(item("up", pk), "renamed", key(pk), options());
-            Suite.error(404, () -> calls.read("renamed", pk));
+            calls.create(item("before", pk));
+            CosmosItemResponse<ObjectNode> response = calls.replace(item("after", pk), "before", key(pk), options());
+            Expect.equal(List.of(response.getStatusCode(), response.getItem().get("id").asText()), List.of(200, "after"));
+            Suite.error(404, () -> calls.read("before", pk));
+            Suite.error(409, () -> calls.replace(item("up", pk), "after", key(pk), options()));
+            calls.delete("after", key(pk), options());
         });
         recorder.differs("items", "getMaxResourceQuota of an item's reply", "null; the replies of containers have it", () ->
                 Expect.equal(calls.read("up", key(pk), options()).getMaxResourceQuota(), null));
