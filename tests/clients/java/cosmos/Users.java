@@ -3,6 +3,7 @@ package cosmos;
 import static cosmos.Json.item;
 import static cosmos.Json.key;
 
+import com.azure.cosmos.CosmosAsyncClient;
 import com.azure.cosmos.CosmosAsyncUser;
 import com.azure.cosmos.CosmosClient;
 import com.azure.cosmos.CosmosContainer;
@@ -10,6 +11,7 @@ import com.azure.cosmos.CosmosDatabase;
 import com.azure.cosmos.models.CosmosItemRequestOptions;
 import com.azure.cosmos.models.CosmosPermissionProperties;
 import com.azure.cosmos.models.CosmosUserProperties;
+import com.azure.cosmos.models.ModelBridgeInternal;
 import com.azure.cosmos.models.PermissionMode;
 import java.util.List;
 import support.Expect;
@@ -21,12 +23,14 @@ final class Users {
     private final CosmosDatabase database;
     private final CosmosContainer container;
     private final CosmosAsyncUser asyncUser;
+    private final CosmosAsyncClient asyncClient;
 
     Users(Recorder recorder, Suite suite) {
         this.recorder = recorder;
         database = suite.client.getDatabase(suite.database.getId());
         container = suite.sync(suite.newContainer());
         asyncUser = suite.database.getUser("ann");
+        asyncClient = suite.asyncClient;
     }
 
     void run() {
@@ -59,14 +63,31 @@ final class Users {
                 Suite.error(403, () -> limited.createItem(item("refused", "x")));
             }
         });
-        recorder.notOffered("users", "permissions(…)", "the client asks for partition key ranges by resource ids, and finds no "
-                + "token for them among permissions that name their containers; resourceToken(…) works", () -> {
+        recorder.notOffered("users", "permissions(…)", "with Azure as here, the client asks for partition key ranges by resource "
+                + "ids, and finds no token for them among permissions that name their containers, which its own tests leave out; "
+                + "resourceToken(…) works, and so does a permission by resource ids beside the others", () -> {
                     List<CosmosPermissionProperties> permissions = asyncUser.readAllPermissions().collectList().block();
                     try (CosmosClient client = Suite.builderWithoutKey().permissions(permissions).buildClient()) {
                         CosmosContainer limited = client.getDatabase(database.getId()).getContainer(container.getId());
                         Suite.error(401, () -> limited.createItem(item("written", "x"), key("x"), new CosmosItemRequestOptions()));
                     }
                 });
+        recorder.works("users", "permissions(…), of which one has resource ids", () -> {
+            // The client asks for the partition key ranges by these, and looks for a token for them.
+            String databaseId = database.read().getProperties().getResourceId();
+            String userId = ModelBridgeInternal.getResource(database.getUser("ann").read().getProperties()).getResourceId();
+            asyncClient.getDatabase(databaseId).getUser(userId).createPermission(new CosmosPermissionProperties().setId("ids")
+                    .setPermissionMode(PermissionMode.ALL).setContainerName(container.read().getProperties().getResourceId()), null).block();
+            List<CosmosPermissionProperties> permissions = List.of(asyncUser.getPermission("all").read(null).block().getProperties(),
+                    asyncUser.getPermission("ids").read(null).block().getProperties());
+            try (CosmosClient client = Suite.builderWithoutKey().permissions(permissions).buildClient()) {
+                CosmosContainer limited = client.getDatabase(database.getId()).getContainer(container.getId());
+                limited.createItem(item("by ids", "x"), key("x"), new CosmosItemRequestOptions());
+                Expect.equal(Calls.of(limited).read("by ids", "x").get("id").asText(), "by ids");
+                Expect.equal(Calls.of(limited).query("SELECT * FROM c WHERE c.id = 'by ids'").size(), 1);
+            }
+            asyncUser.getPermission("ids").delete(null).block();
+        });
         recorder.works("users", "resourceToken(…), one that may write", () -> {
             String token = asyncUser.getPermission("all").read(null).block().getProperties().getToken();
             try (CosmosClient client = Suite.builderWithoutKey().resourceToken(token).buildClient()) {
