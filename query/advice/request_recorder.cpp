@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/murmur3.h"
+#include "query/index/automatic_index.h"
 
 namespace octavo::query::advice {
 
@@ -51,7 +52,7 @@ void make_room(std::vector<ChargeWindow>& windows) {
 }  // namespace
 
 IndexMark mark_of(std::string_view index_identity) {
-  return murmur3_x64_128(index_identity).high | 1;  // 0 is no index
+  return murmur3_x64_128(index_of_path(index_identity)).high | 1;  // 0 is no index
 }
 
 bool ChargeWindow::uses(IndexMark index) const {

@@ -180,6 +180,10 @@ Task<Expected<void>> check_indexes(DatabaseServices& services, storage::CheckRep
     auto checked = check_automatic_index(database, *at_start->automatic, report);
     if (!checked) co_return checked;
   }
+  for (const IndexView& absence : at_start->absences) {
+    auto checked = check_automatic_index(database, absence, report);
+    if (!checked) co_return checked;
+  }
   FeedIndexes& followers = services.feed_indexes();
   OCTAVO_CO_TRY(const auto followed, followers.catalog());
   for (const FeedIndexView& followed_index : followed->indexes) {

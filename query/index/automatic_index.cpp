@@ -22,7 +22,9 @@ namespace json = boost::json;
 // Part of every identity: raise it when the format of entries or rows changes, so that all are built again.
 constexpr std::string_view automatic_format = "octavo-automatic-2";
 constexpr std::string_view element_step = "[]";
+constexpr char complete_path_mark = '+';
 constexpr std::string_view unplain_member = "unplain";
+constexpr std::string_view absence_member = "absence";
 constexpr std::uint64_t root_path_hash = 0x6F63746176A10001;
 constexpr std::uint64_t element_mark = 0x9E3779B97F4A7C15;
 constexpr std::uint64_t inexact_mark = 0xD1B54A32D192ED03;
@@ -182,7 +184,18 @@ AutomaticIndexPtr AutomaticIndex::of_everything(StringOrder order) {
   return from_policy({{"includedPaths", json::array{json::object{{"path", "/*"}}}}}, order);
 }
 
+AutomaticIndexPtr AutomaticIndex::of_absence(FieldPath path) {
+  OCTAVO_ASSERT(!path.empty());
+  std::shared_ptr<AutomaticIndex> index(new AutomaticIndex(StringOrder::bytes, false));
+  index->absent_path_ = std::move(path);
+  return index;
+}
+
 AutomaticIndexPtr AutomaticIndex::from_json(const json::object& stored) {
+  if (const auto* absence = member_of(stored, absence_member)) {
+    auto path = absence->is_string() ? FieldPath::parse(std::string_view(absence->get_string())) : FieldPath();
+    return path && !path->empty() ? of_absence(*std::move(path)) : nullptr;
+  }
   const auto* order = member_of(stored, "order");
   const auto* policy = member_of(stored, "policy");
   if (order == nullptr || policy == nullptr || !policy->is_object()) return nullptr;
@@ -194,6 +207,7 @@ AutomaticIndexPtr AutomaticIndex::from_json(const json::object& stored) {
 }
 
 json::object AutomaticIndex::to_json() const {
+  if (absent_path_) return {{absence_member, absent_path_->text()}};
   json::object stored{{"order", order_ == StringOrder::icu ? "icu" : "bytes"}, {"policy", policy_}};
   if (unplain_) stored[unplain_member] = true;
   return stored;
@@ -360,6 +374,13 @@ std::uint64_t AutomaticIndex::inexact_path(std::uint64_t path) {
 
 void AutomaticIndex::entries_of(const IndexedDocument& document, Entries& entries) const {
   entries.clear();
+  if (absent_path_) {
+    if (find_field(document.body, *absent_path_)) return;
+    append_key_u64(entries.bytes_, path_hash(*absent_path_));
+    append_sort_key(entries.bytes_, SortSentinel::missing);
+    entries.extents_.push_back({0, entries.bytes_.size()});
+    return;
+  }
   visit(document.body, &root_, false, root_path_hash, entries);
   add_composite_entries(document, entries);
   const auto text = [&](const Entries::Extent& extent) {
@@ -373,7 +394,7 @@ void AutomaticIndex::entries_of(const IndexedDocument& document, Entries& entrie
 IndexDefinitionPtr automatic_definition(AutomaticIndexPtr automatic) {
   OCTAVO_ASSERT(automatic != nullptr);
   IndexDefinition definition;
-  definition.name = "automatic";
+  definition.name = automatic->absent_path() ? "automatic, without " + automatic->absent_path()->text() : "automatic";
   definition.partitioned = true;
   std::string text =
       fmt::format("{}\n{}\n{}", automatic_format, collation_version(), json::serialize(automatic->to_json()));
@@ -405,6 +426,17 @@ IndexDefinitionPtr automatic_path_definition(AutomaticIndexPtr automatic, const 
   definition.fields.push_back({std::move(shown), false});
   if (below != nullptr) definition.elements = IndexDefinition::ElementPath{base, *below};
   return std::make_shared<const IndexDefinition>(std::move(definition));
+}
+
+IndexDefinitionPtr complete_path_definition(AutomaticIndexPtr automatic, const FieldPath& base) {
+  IndexDefinition definition = *automatic_path_definition(std::move(automatic), base);
+  definition.identity += complete_path_mark;
+  definition.absence = automatic_definition(AutomaticIndex::of_absence(base));
+  return std::make_shared<const IndexDefinition>(std::move(definition));
+}
+
+std::string_view index_of_path(std::string_view identity) {
+  return identity.ends_with(complete_path_mark) ? identity.substr(0, identity.size() - 1) : identity;
 }
 
 IndexDefinitionPtr automatic_composite_definition(AutomaticIndexPtr automatic, std::size_t number) {

@@ -40,6 +40,9 @@ inline constexpr std::size_t automatic_key_bytes_max = 256;
 /// index) has one more entry, by the collation, after all others. Strings equal to a plain string are thus found there,
 /// or at its bytes. No range of other values contains these entries. Older indexes (`has_unplain_entries`) have none.
 ///
+/// An absence index (`of_absence`) has one entry, with the key `missing`, for each document that lacks one path, and no
+/// others: what an order of the path needs beside the entries of the index of all paths. It is stored like that one.
+///
 /// Immutable and thread-safe.
 class AutomaticIndex {
  public:
@@ -50,6 +53,8 @@ class AutomaticIndex {
   static std::shared_ptr<const AutomaticIndex> from_policy(const boost::json::object& policy, StringOrder order);
   /// Indexes all paths.
   static std::shared_ptr<const AutomaticIndex> of_everything(StringOrder order);
+  /// The documents that lack `path`, for orders by bytes.
+  static std::shared_ptr<const AutomaticIndex> of_absence(FieldPath path);
   /// Parses the result of to_json(); null if it is invalid.
   static std::shared_ptr<const AutomaticIndex> from_json(const boost::json::object& stored);
   boost::json::object to_json() const;
@@ -57,6 +62,8 @@ class AutomaticIndex {
   StringOrder order() const { return order_; }
   /// Whether strings that are not plain have one more entry.
   bool has_unplain_entries() const { return unplain_; }
+  /// The path that its documents lack; nullopt: it is no absence index.
+  const std::optional<FieldPath>& absent_path() const { return absent_path_; }
   /// Composite indexes, each with its fields in order.
   const std::vector<std::vector<OrderedField>>& composites() const { return composites_; }
 
@@ -130,6 +137,7 @@ class AutomaticIndex {
 
   StringOrder order_;
   bool unplain_;
+  std::optional<FieldPath> absent_path_;
   Rule root_;
   std::vector<std::vector<OrderedField>> composites_;
   std::vector<std::uint64_t> composite_hashes_;
@@ -144,6 +152,10 @@ IndexDefinitionPtr automatic_definition(AutomaticIndexPtr automatic);
 /// One path, or one composite index, of the automatic index, for queries.
 IndexDefinitionPtr automatic_path_definition(AutomaticIndexPtr automatic, const FieldPath& base,
                                              const FieldPath* below = nullptr);
+/// The path `base` with an entry for every document: with those of the absence index of `base`.
+IndexDefinitionPtr complete_path_definition(AutomaticIndexPtr automatic, const FieldPath& base);
+/// The identity of a path without its absence index, of either; any other identity is returned as it is.
+std::string_view index_of_path(std::string_view identity);
 IndexDefinitionPtr automatic_composite_definition(AutomaticIndexPtr automatic, std::size_t number);
 
 }  // namespace octavo::query

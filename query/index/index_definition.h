@@ -61,6 +61,9 @@ struct IndexDefinition {
     FieldPath below;  ///< empty: the elements themselves
   };
   std::optional<ElementPath> elements;
+  /// For a path with an entry for every document: the absence index that has those of the documents without it, which
+  /// come before all others. Null: a document without the path has no entry.
+  std::shared_ptr<const IndexDefinition> absence;
   /// True if each string at the path that is not plain has one more entry (automatic_index.h), after all others.
   bool has_unplain_entries = false;
 

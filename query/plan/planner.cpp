@@ -50,7 +50,7 @@ bool Planner::is_filter_of(const Candidate& other, const Candidate& walked) {
   if (!other.usable || !other.index || !other.index->definition->automatic_path) return false;
   const IndexDefinition& definition = *other.index->definition;
   const auto& ranges = other.bounds.ranges;
-  if (definition.automatic_path == walked.index->definition->automatic_path) return false;
+  if (definition.absence || definition.automatic_path == walked.index->definition->automatic_path) return false;
   if (definition.fields.size() != 1 || ranges.empty() || ranges.size() > filter_keys_max) return false;
   return std::ranges::all_of(ranges, is_value);
 }

@@ -59,18 +59,31 @@ Candidate Planner::examine_primary(const Selector& selector) const {
   return candidate;
 }
 
+// Whether documents without the path may be results that the query is to find at the path.
+bool Planner::needs_absences(const FieldPath& path, const Condition& condition) const {
+  const Selector& told = condition.ordinal ? *condition.ordinal : condition.selector;
+  const auto constraint = told.constraint_for(path, condition.ordinal ? BoundOrder::ordinal : BoundOrder::collation);
+  if (!constraint.may_be_missing) return false;
+  const bool is_sorted_by = std::ranges::find(request_.sort, path, &OrderedField::path) != request_.sort.end();
+  return is_sorted_by ? request_.sort_keeps_missing : !constraint.is_everything();
+}
+
 // The paths of the automatic index that the query constrains or sorts by, each as an index.
 std::vector<IndexView> Planner::automatic_views(const Condition& condition) const {
   std::vector<IndexView> views;
   if (!catalog_.automatic) return views;
   const AutomaticIndexPtr& automatic = catalog_.automatic->definition->automatic;
-  const auto add = [&](IndexDefinitionPtr definition) {
+  const auto add_view = [&](IndexView view) {
     if (views.size() >= automatic_views_max) return;
     for (const IndexView& known : views) {
-      if (known.definition->identity == definition->identity) return;
+      if (known.definition->automatic_path == view.definition->automatic_path) return;
     }
-    views.push_back({std::move(definition), nullptr, catalog_.automatic->numbers, catalog_.automatic->local_ready,
-                     catalog_.automatic->partition_ids});
+    views.push_back(std::move(view));
+  };
+  const auto add = [&](IndexDefinitionPtr definition) {
+    IndexView view = *catalog_.automatic;
+    view.definition = std::move(definition);
+    add_view(std::move(view));
   };
   const auto add_path = [&](const FieldPath& path) {
     // Fields that the storage keeps outside the body have no entries.
@@ -78,7 +91,7 @@ std::vector<IndexView> Planner::automatic_views(const Condition& condition) cons
         path.is("_deleted")) {
       return;
     }
-    if (automatic->covers(path)) add(automatic_path_definition(automatic, path));
+    if (automatic->covers(path)) add_view(catalog_.automatic_path(path, needs_absences(path, condition)));
   };
   for (const OrderedField& field : request_.sort) add_path(field.path);
   for (const FieldPath& path : condition.selector.fields_used()) add_path(path);
@@ -155,7 +168,8 @@ Expected<Candidate> Planner::examine(const IndexView& view, const Condition& con
     if (!candidate.columns_that_must_exist.empty()) candidate.serves_sort = request_.sort.empty();
     candidate.columns_that_must_exist.clear();
     const auto& bounds = candidate.bounds;
-    const bool missing = definition.fields.size() == 1 && (!bounds.narrows() || !bounds.column_exists[0]);
+    const bool is_complete = definition.fields.size() > 1 || definition.absence;
+    const bool missing = !is_complete && (!bounds.narrows() || !bounds.column_exists[0]);
     const bool repeats = definition.elements && bounds.point_columns == 0 && !bounds.ranges.empty();
     if (missing || repeats) {
       candidate.reason = "field_mismatch";

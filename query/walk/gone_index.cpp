@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/byte_codec.h"
+#include "query/collation/sort_key.h"
 #include "query/json/field_path.h"
 
 namespace octavo::query {
@@ -52,6 +53,7 @@ std::optional<GoneIndex> GoneIndex::of(const IndexDefinition& index, bool down) 
   GoneIndex gone;
   gone.fields = index.fields;
   gone.is_json = !index.automatic;
+  gone.has_absences = index.absence != nullptr;
   gone.order = gone.is_json ? StringOrder::icu : index.automatic->order();
   gone.down = down;
   return gone;
@@ -73,7 +75,7 @@ std::string GoneIndex::to_text() const {
   if (fields.empty()) {
     text += 'p';
   } else if (!is_json && fields.size() == 1) {
-    text += by_bytes ? 'b' : 'c';
+    text += has_absences ? 'a' : by_bytes ? 'b' : 'c';
     text += fields[0].path.text();
   } else {
     text += is_json ? 'j' : by_bytes ? 'B' : 'C';
@@ -104,11 +106,13 @@ std::optional<GoneIndex> GoneIndex::from_text(std::string_view text) {
   const char form = text.front();
   text.remove_prefix(1);
   index.is_json = form == 'j';
-  index.order = form == 'b' || form == 'B' || form == 'p' ? StringOrder::bytes : StringOrder::icu;
+  index.has_absences = form == 'a';
+  index.order = form == 'a' || form == 'b' || form == 'B' || form == 'p' ? StringOrder::bytes : StringOrder::icu;
   switch (form) {
     case 'p':
       if (!text.empty()) return std::nullopt;
       return index;
+    case 'a':
     case 'b':
     case 'c': {
       auto path = gone_path(text);
@@ -139,8 +143,12 @@ std::optional<std::string> GoneIndex::entry_of(const IndexedDocument& document) 
   }
   if (fields.size() == 1) {
     const FieldLookup field = find_field(document.body, fields[0].path);
-    if (!field) return std::nullopt;
-    AutomaticIndex::append_key(entry, field.value, order);
+    if (!field && !has_absences) return std::nullopt;
+    if (field) {
+      AutomaticIndex::append_key(entry, field.value, order);
+    } else {
+      append_sort_key(entry, SortSentinel::missing);
+    }
   } else {
     AutomaticIndex::append_composite_key(entry, document.body, fields, order);
   }

@@ -25,12 +25,14 @@ namespace octavo::query {
 ///                                                             or of a JSON index
 ///   direction := '+' | '-'                              of the walk: up or down; absent in older ones: as ORDER BY
 ///   order     := 'b' | 'c'                              of strings: by bytes, or by the collation
+///              | 'a'                                    by bytes, with an entry for each document without the path
 ///
 /// 'p' stands for the documents. `partition_id`: of the physical partition that was read; it was one after another.
 /// `side`: of the union.
 struct GoneIndex {
   std::vector<OrderedField> fields;  ///< none: the documents by id
   bool is_json = false;              ///< a JSON index; otherwise one field is a path, and several a composite index
+  bool has_absences = false;         ///< a path with an entry for each document that lacks it
   StringOrder order = StringOrder::bytes;
   std::optional<bool> down = {};  ///< whether it was read downwards; nullopt: unknown, the continuation is older
   std::optional<std::size_t> partition_id = {};

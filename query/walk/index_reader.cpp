@@ -1,7 +1,11 @@
 #include "query/walk/index_reader.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/assert.h"
 #include "base/byte_codec.h"
+#include "query/collation/sort_key.h"
 #include "query/index/automatic_index.h"
 #include "query/index/automatic_rows.h"
 #include "query/index/local/local_indexes.h"
@@ -10,7 +14,9 @@ namespace octavo::query {
 
 namespace {
 
-// The number in the snapshot: a split creates partitions that the view used for planning does not have.
+// The keys of all values, which come after `missing`.
+constexpr std::string_view first_value{"\x03"};
+
 std::uint32_t number_in(const storage::Snapshot& snapshot, const IndexDefinition& index) {
   // A path uses the entries of its policy's index only.
   return LocalIndexes::find_ready(
@@ -28,8 +34,8 @@ Expected<IndexReader> IndexReader::open(partitioning::Database& database, const 
     OCTAVO_TRY(auto transaction, index.global->read());
     auto source = std::make_unique<Source>();
     source->transaction.emplace(std::move(transaction));
-    source->cursor.emplace(*source->transaction, index.global->entries());
     source->tree = index.global->entries();
+    source->entries.emplace(std::string(), storage::LongKeyCursor(*source->transaction, source->tree));
     reader.sources_.push_back(std::move(source));
     return reader;
   }
@@ -48,43 +54,85 @@ Expected<IndexReader> IndexReader::open(partitioning::Database& database, const 
   return reader;
 }
 
+// The number of an index that is ready. A split creates partitions that the view used for planning does not have.
+Expected<std::uint32_t> IndexReader::find_number(const storage::Snapshot& snapshot,
+                                                 std::span<const std::uint32_t> numbers, std::size_t partition_id,
+                                                 const IndexDefinition& index) {
+  const std::uint32_t known = partition_id < numbers.size() ? numbers[partition_id] : 0;
+  OCTAVO_TRY(const bool ready, LocalIndexes::is_ready(snapshot, known));
+  const std::uint32_t number = ready ? known : number_in(snapshot, index);
+  if (number != 0) return number;
+  return fail(ErrorCode::no_usable_index, "The index " + index.name + " was deleted; send the query again.");
+}
+
+// Ids begin with their partition key, so those of one logical partition are adjacent.
+EntryRange IndexReader::absences_in(const storage::Snapshot& snapshot, std::uint32_t number, std::uint64_t path,
+                                    std::string_view partition_key) {
+  std::string prefix = AutomaticRows::everything_prefix(number);
+  append_key_u64(prefix, path);
+  if (partition_key.empty()) return {std::move(prefix), snapshot.index_entries()};
+  std::string begin;
+  append_sort_key(begin, SortSentinel::missing);
+  begin += partition_key;
+  std::string end = begin + static_cast<char>(':' + 1);
+  begin += ':';
+  return {std::move(prefix), snapshot.index_entries(), std::move(begin), std::move(end)};
+}
+
 Expected<void> IndexReader::add_local(partitioning::Database& database, const IndexView& index,
                                       std::size_t partition_id, std::string_view partition_key) {
-  std::uint32_t number = partition_id < index.numbers.size() ? index.numbers[partition_id] : 0;
+  const IndexDefinition& definition = *index.definition;
   OCTAVO_TRY(auto snapshot, database.snapshot(partition_id));
-  OCTAVO_TRY(bool ready, LocalIndexes::is_ready(snapshot, number));
-  if (!ready) {
-    number = number_in(snapshot, *index.definition);
-    ready = number != 0;
-  }
-  if (!ready) {
-    return fail(ErrorCode::no_usable_index,
-                "The index " + index.definition->name + " was deleted; send the query again.");
-  }
-  auto source = std::make_unique<Source>();
-  if (index.definition->automatic_path) {
+  OCTAVO_TRY(const std::uint32_t number, find_number(snapshot, index.numbers, partition_id, definition));
+  std::string prefix;
+  if (definition.automatic_path) {
     bool scoped = false;
     if (!partition_key.empty()) {
       OCTAVO_TRY(const auto mark, snapshot.index_entry(AutomaticRows::scoped_mark(number, partition_key)));
       scoped = mark.has_value();
       if (!scoped) among_others_.assign(partition_key).append(1, ':');
     }
-    source->prefix =
-        scoped ? AutomaticRows::scoped_prefix(number, partition_key) : AutomaticRows::everything_prefix(number);
-    append_key_u64(source->prefix, *index.definition->automatic_path);
+    prefix = scoped ? AutomaticRows::scoped_prefix(number, partition_key) : AutomaticRows::everything_prefix(number);
+    append_key_u64(prefix, *definition.automatic_path);
   } else {
-    source->prefix = LocalIndexes::entry_prefix(number, partition_key);
+    prefix = LocalIndexes::entry_prefix(number, partition_key);
   }
+  auto source = std::make_unique<Source>();
   source->snapshot.emplace(std::move(snapshot));
-  source->cursor.emplace(source->snapshot->index_entries());
+  source->entries.emplace(std::move(prefix), source->snapshot->index_entries());
+  if (definition.absence) {
+    OCTAVO_TRY(const std::uint32_t absences,
+               find_number(*source->snapshot, index.absence_numbers, partition_id, *definition.absence));
+    source->absences = absences_in(*source->snapshot, absences, *definition.automatic_path, partition_key);
+  }
   sources_.push_back(std::move(source));
   return {};
 }
 
-std::optional<storage::KeyValue> IndexReader::Source::strip(std::optional<storage::KeyValue> found) const {
-  if (!found || !found->key.starts_with(prefix)) return std::nullopt;
-  found->key.remove_prefix(prefix.size());
-  return found;
+void IndexReader::Source::seek(std::string_view key) {
+  row = absences ? absences->seek(key) : std::nullopt;
+  is_absent = row.has_value();
+  if (!row) row = entries->seek(key);
+}
+
+void IndexReader::Source::seek_before(std::string_view key) {
+  row = entries->seek_before(key);
+  is_absent = !row && absences;
+  if (is_absent) row = absences->seek_before(key);
+}
+
+void IndexReader::Source::step(bool down) {
+  if (down) {
+    row = is_absent ? absences->previous() : entries->previous();
+    if (row || is_absent || !absences) return;
+    is_absent = true;
+    row = absences->seek_before(first_value);
+  } else {
+    row = is_absent ? absences->next() : entries->next();
+    if (row || !is_absent) return;
+    is_absent = false;
+    row = entries->seek({});
+  }
 }
 
 // The next entry among the present entries of all sources.
@@ -100,20 +148,12 @@ std::optional<storage::KeyValue> IndexReader::choose(bool down) {
 }
 
 std::optional<storage::KeyValue> IndexReader::seek(std::string_view key) {
-  for (const auto& source : sources_) {
-    sought_.assign(source->prefix).append(key);
-    source->row = source->strip(source->cursor->seek(sought_));
-  }
+  for (const auto& source : sources_) source->seek(key);
   return choose(false);
 }
 
 std::optional<storage::KeyValue> IndexReader::seek_before(std::string_view key) {
-  for (const auto& source : sources_) {
-    sought_.assign(source->prefix).append(key);
-    auto row = source->cursor->seek_back(sought_);
-    if (row && row->key == sought_) row = source->cursor->previous();
-    source->row = source->strip(row);
-  }
+  for (const auto& source : sources_) source->seek_before(key);
   return choose(true);
 }
 
@@ -121,17 +161,18 @@ std::optional<storage::KeyValue> IndexReader::step(bool down) {
   if (sources_.empty()) return std::nullopt;
   OCTAVO_ASSERT(current_ < sources_.size());
   Source& source = *sources_[current_];
-  source.row = source.strip(down ? source.cursor->previous() : source.cursor->next());
+  source.step(down);
   return sources_.size() == 1 ? source.row : choose(down);
 }
 
 Expected<bool> IndexReader::has_entry(std::uint64_t path, std::string_view key, std::string_view document_id) const {
   OCTAVO_ASSERT(current_ < sources_.size());
   const Source& source = *sources_[current_];
-  OCTAVO_ASSERT(source.snapshot && source.prefix.size() >= sizeof path);
-  const std::string_view rows = std::string_view(source.prefix).substr(0, source.prefix.size() - sizeof path);
+  const std::string& prefix = source.entries->prefix();
+  OCTAVO_ASSERT(source.snapshot && prefix.size() >= sizeof path);
+  const std::string_view rows = std::string_view(prefix).substr(0, prefix.size() - sizeof path);
   std::string row;
-  row.reserve(source.prefix.size() + key.size() + document_id.size());
+  row.reserve(prefix.size() + key.size() + document_id.size());
   row.append(rows);
   append_key_u64(row, path);
   row.append(key).append(document_id);
@@ -142,14 +183,18 @@ Expected<bool> IndexReader::has_entry(std::uint64_t path, std::string_view key, 
 std::optional<storage::RowsEstimate> IndexReader::range_size(std::string_view begin, std::string_view end,
                                                              storage::Closeness closeness) const {
   storage::RowsEstimate sum{.rows = 0, .exact = true};
-  for (const auto& source : sources_) {
-    const std::string low = source->prefix + std::string(begin);
-    const std::string high = source->prefix + std::string(end);
-    const auto size = source->snapshot ? source->snapshot->index_entries_estimate(low, high, closeness)
-                                       : source->transaction->rows_estimate(source->tree, low, high, closeness);
-    if (!size) return std::nullopt;
+  const auto add = [&](const Source& source, const KeyRange& rows) {
+    const auto size = source.snapshot ? source.snapshot->index_entries_estimate(rows.begin, rows.end, closeness)
+                                      : source.transaction->rows_estimate(source.tree, rows.begin, rows.end, closeness);
+    if (!size) return false;
     sum.rows += size->rows;
     sum.exact = sum.exact && size->exact;
+    return true;
+  };
+  for (const auto& source : sources_) {
+    if (!add(*source, source->entries->rows(begin, end))) return std::nullopt;
+    if (!source->absences || begin >= first_value) continue;
+    if (!add(*source, source->absences->rows(begin, std::min(end, first_value)))) return std::nullopt;
   }
   return sum;
 }

@@ -1,20 +1,71 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/assert.h"
 #include "partitioning/database.h"
 #include "query/index/catalog/index_catalog.h"
+#include "query/plan/key_range.h"
 #include "storage/lmdb/long_key_tree.h"
 #include "storage/partition/snapshot.h"
 
 namespace octavo::query {
+
+/// The rows of a tree with one prefix, as entries without it, and of these the ones in begin <= entry < end. What the
+/// cursor reads must outlive this.
+class EntryRange {
+ public:
+  /// `end` empty: up to the last entry.
+  EntryRange(std::string prefix, storage::LongKeyCursor cursor, std::string begin = {}, std::string end = {})
+      : prefix_(std::move(prefix)), begin_(std::move(begin)), end_(std::move(end)), cursor_(std::move(cursor)) {}
+
+  const std::string& prefix() const { return prefix_; }
+  /// The part of begin <= entry < end that is in this range, as keys of rows.
+  KeyRange rows(std::string_view begin, std::string_view end) const {
+    return {prefix_ + std::string(std::max(begin, std::string_view(begin_))), prefix_ + std::string(before_end(end))};
+  }
+
+  /// The first entry from `key` on.
+  std::optional<storage::KeyValue> seek(std::string_view key) {
+    sought_.assign(prefix_).append(std::max(key, std::string_view(begin_)));
+    return strip(cursor_.seek(sought_));
+  }
+  /// The last entry below `key`.
+  std::optional<storage::KeyValue> seek_before(std::string_view key) {
+    sought_.assign(prefix_).append(before_end(key));
+    auto row = cursor_.seek_back(sought_);
+    if (row && row->key == sought_) row = cursor_.previous();
+    return strip(row);
+  }
+  std::optional<storage::KeyValue> next() { return strip(cursor_.next()); }
+  std::optional<storage::KeyValue> previous() { return strip(cursor_.previous()); }
+
+ private:
+  std::string_view before_end(std::string_view key) const {
+    return end_.empty() ? key : std::min(key, std::string_view(end_));
+  }
+  std::optional<storage::KeyValue> strip(std::optional<storage::KeyValue> found) const {
+    if (!found || !found->key.starts_with(prefix_)) return std::nullopt;
+    found->key.remove_prefix(prefix_.size());
+    const bool is_within = found->key >= begin_ && (end_.empty() || found->key < end_);
+    return is_within ? found : std::nullopt;
+  }
+
+  std::string prefix_;
+  std::string begin_;
+  std::string end_;
+  storage::LongKeyCursor cursor_;
+  std::string sought_;
+};
 
 /// The part of a database that a query reads.
 struct IndexScope {
@@ -23,8 +74,9 @@ struct IndexScope {
 };
 
 /// Walks the entries of one index within a query's scope: a logical partition for a local index, everything for a
-/// global one, either for an automatic one, whose entries in several physical partitions it merges. Holds snapshots:
-/// for one slice of work, on one thread, never across a co_await. Keys are returned without the local prefix.
+/// global one, either for an automatic one, whose entries in several physical partitions it merges. Entries of an
+/// absence index (IndexDefinition::absence) come before those of its path. Holds snapshots: for one slice of work, on
+/// one thread, never across a co_await. Keys are returned without the local prefix.
 class IndexReader {
  public:
   /// Errors: no_usable_index if a local index no longer exists or is not complete.
@@ -74,13 +126,20 @@ class IndexReader {
     std::optional<storage::Snapshot> snapshot;            // local
     std::optional<storage::ReadTransaction> transaction;  // global
     storage::Tree tree;                                   // global
-    std::string prefix;
-    std::optional<storage::LongKeyCursor> cursor;  // destroyed before what it reads
-    std::optional<storage::KeyValue> row;          // its present entry
+    std::optional<EntryRange> entries;                    // destroyed before what it reads
+    std::optional<EntryRange> absences;                   // below all of `entries`
+    bool is_absent = false;                               // the present entry is one of them
+    std::optional<storage::KeyValue> row;                 // its present entry
 
-    std::optional<storage::KeyValue> strip(std::optional<storage::KeyValue> found) const;
+    void seek(std::string_view key);
+    void seek_before(std::string_view key);
+    void step(bool down);
   };
   IndexReader() = default;
+  static Expected<std::uint32_t> find_number(const storage::Snapshot& snapshot, std::span<const std::uint32_t> numbers,
+                                             std::size_t partition_id, const IndexDefinition& index);
+  static EntryRange absences_in(const storage::Snapshot& snapshot, std::uint32_t number, std::uint64_t path,
+                                std::string_view partition_key);
   Expected<void> add_local(partitioning::Database& database, const IndexView& index, std::size_t partition_id,
                            std::string_view partition_key);
   std::optional<storage::KeyValue> step(bool down);
@@ -90,7 +149,6 @@ class IndexReader {
   storage::Sequence exact_through_ = std::numeric_limits<storage::Sequence>::max();
   std::size_t current_ = 0;
   std::string among_others_;  ///< prefix of the query's ids, if others' entries are among them
-  std::string sought_;
 };
 
 }  // namespace octavo::query

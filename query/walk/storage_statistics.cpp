@@ -106,6 +106,7 @@ Expected<bool> StorageStatistics::order_is_exact(const IndexView& index) {
   if (!partition_key_.empty()) everything.partition_id = database_.locate_partition_key(partition_key_);
   auto marks = *index.definition;
   marks.automatic_path = AutomaticIndex::inexact_path(*marks.automatic_path);
+  marks.absence = nullptr;
   const IndexView marked{std::make_shared<const IndexDefinition>(std::move(marks)), nullptr, index.numbers,
                          index.local_ready, index.partition_ids};
   OCTAVO_TRY(IndexReader inexact, IndexReader::open(database_, marked, everything));

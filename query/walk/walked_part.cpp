@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/byte_codec.h"
+#include "query/collation/sort_key.h"
 #include "query/json/field_path.h"
 #include "query/plan/planner.h"
 #include "query/selector/match_budget.h"
@@ -88,8 +89,11 @@ std::vector<std::string> entries_in(const IndexDefinition& index, const IndexedD
   }
   if (!index.elements && index.fields.size() == 1) {  // no need to make the other entries
     const FieldLookup field = find_field(document.body, index.fields[0].path);
-    if (!field) return entries;
-    entries = index.automatic->keys_of(field.value);
+    if (field) {
+      entries = index.automatic->keys_of(field.value);
+    } else if (index.absence) {
+      append_sort_key(entries.emplace_back(), SortSentinel::missing);
+    }
     for (std::string& entry : entries) entry += document.id;
     return entries;
   }

@@ -55,10 +55,10 @@ const allowed = {
     'query/search/run query/search/syntax query/selector',
   'query/plan': 'query/collation query/index query/index/catalog query/json query/selector',
   'query/advice/sample': '',
-  'query/advice': 'query/advice/sample query/json query/plan query/selector',
+  'query/advice': 'query/advice/sample query/index query/json query/plan query/selector',
   'query/advice/index':
     'query/advice query/index query/index/catalog query/json query/plan query/view',
-  'query/walk': 'query/design query/index query/index/catalog query/index/local query/json query/plan query/selector',
+  'query/walk': 'query/collation query/design query/index query/index/catalog query/index/local query/json query/plan query/selector',
   'query/mango':
     'query/advice query/collation query/follow query/index query/index/catalog query/json query/plan query/search ' +
     'query/search/syntax query/selector query/walk',

@@ -20,6 +20,8 @@ struct IndexView {
   std::vector<std::uint32_t> numbers;
   std::vector<bool> local_ready;
   std::vector<std::size_t> partition_ids = {};  ///< for a local index: the partition ids of the database at that time
+  /// The numbers of IndexDefinition::absence; empty: it has none.
+  std::vector<std::uint32_t> absence_numbers = {};
 
   bool is_local() const { return definition->partitioned; }
   /// Whether the index is complete everywhere.
@@ -35,8 +37,16 @@ struct IndexCatalog {
 
   /// The automatic index; nullopt: the database has none, or none that is complete in every physical partition.
   std::optional<IndexView> automatic;
+  /// The absence indexes that are complete in every physical partition. A few, one for each path that queries are
+  /// sorted by.
+  std::vector<IndexView> absences;
+  bool assumes_absences = false;  ///< every path has one: for estimates of what an index would save
 
   const IndexView* find(std::string_view identity) const;
+  /// The absence index of `path`; null: it does not exist, or is not complete.
+  const IndexView* absence_of(const FieldPath& path) const;
+  /// `path` of the automatic index, with an entry for every document if `absence_of` has an index or one is assumed.
+  IndexView automatic_path(const FieldPath& path, bool complete) const;
 };
 
 }  // namespace octavo::query

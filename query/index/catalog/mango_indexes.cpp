@@ -20,6 +20,11 @@ constexpr std::chrono::milliseconds publish_retry_delay{10};
 // Queries that use the automatic index of the former policy may continue for this long.
 constexpr std::chrono::milliseconds superseded_delay{2000};
 
+// Whether it is the automatic index of a policy.
+bool is_of_policy(const IndexDefinition& definition) {
+  return definition.automatic && !definition.automatic->absent_path();
+}
+
 }  // namespace
 
 MangoIndexes::MangoIndexes(partitioning::Database& database, ActiveTasks* tasks, IndexPolicy policy)
@@ -147,6 +152,8 @@ Expected<void> MangoIndexes::load() {
     }
     auto automatic = read_automatic();
     if (automatic) local.push_back(automatic);
+    OCTAVO_TRY(const auto absences, read_absences(automatic.get()));
+    local.insert(local.end(), absences.begin(), absences.end());
     OCTAVO_TRY(failure, globals_.reconcile(definitions));
     {
       const std::lock_guard lock(mutex_);
@@ -189,28 +196,32 @@ Expected<void> MangoIndexes::clean_up() {
   return {};
 }
 
+// An index with its numbers in the physical partitions where it is ready. Call with mutex_ held.
+IndexView MangoIndexes::ready_view(const IndexDefinitionPtr& definition, const LocalSets& locals) const {
+  IndexView view{definition, nullptr, std::vector<std::uint32_t>(locals.size()), std::vector<bool>(locals.size()),
+                 database_.partition_ids()};
+  for (std::size_t partition_id = 0; partition_id < locals.size(); ++partition_id) {
+    if (!locals[partition_id]) continue;
+    for (const auto& index : *locals[partition_id]) {
+      if (index.stage != LocalIndexes::Stage::ready || index.definition->identity != definition->identity) continue;
+      view.numbers[partition_id] = index.number;
+      view.local_ready[partition_id] = true;
+    }
+  }
+  return view;
+}
+
 // The index of the policy or, while that is being built, the former one: each serves queries of the paths that it
 // contains. Call with mutex_ held.
-std::optional<IndexView> MangoIndexes::find_automatic(
-    const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const {
+std::optional<IndexView> MangoIndexes::find_automatic(const LocalSets& locals) const {
   const std::vector<std::size_t>& partition_ids = database_.partition_ids();
   if (!automatic_ || partition_ids.front() >= locals.size() || !locals[partition_ids.front()]) return std::nullopt;
   std::optional<IndexView> best;
   for (const auto& candidate : *locals[partition_ids.front()]) {
-    if (!candidate.definition->automatic) continue;
-    const std::string& identity = candidate.definition->identity;
-    IndexView view{candidate.definition, nullptr, std::vector<std::uint32_t>(locals.size()),
-                   std::vector<bool>(locals.size()), partition_ids};
-    for (std::size_t partition_id = 0; partition_id < locals.size(); ++partition_id) {
-      if (!locals[partition_id]) continue;
-      for (const auto& index : *locals[partition_id]) {
-        if (index.stage != LocalIndexes::Stage::ready || index.definition->identity != identity) continue;
-        view.numbers[partition_id] = index.number;
-        view.local_ready[partition_id] = true;
-      }
-    }
+    if (!is_of_policy(*candidate.definition)) continue;
+    IndexView view = ready_view(candidate.definition, locals);
     if (!view.is_built()) continue;
-    if (!best || identity == automatic_->identity) best = std::move(view);
+    if (!best || candidate.definition->identity == automatic_->identity) best = std::move(view);
   }
   return best;
 }
@@ -243,7 +254,7 @@ void MangoIndexes::publish() {
   const auto old = catalog_.load();
   auto next = std::make_shared<IndexCatalog>();
   next->generation = old ? old->generation + 1 : 1;
-  std::vector<std::shared_ptr<const LocalIndexes::Indexes>> locals;
+  LocalSets locals;
   for (const auto& local : this->locals()) locals.push_back(local ? local->indexes() : nullptr);
   for (const auto& definition : published_definitions_) {
     IndexView view;
@@ -268,8 +279,12 @@ void MangoIndexes::publish() {
     next->indexes.push_back(std::move(view));
   }
   next->automatic = find_automatic(locals);
+  for (const Absence& absence : absences_) {
+    IndexView view = ready_view(absence.definition, locals);
+    if (view.is_built()) next->absences.push_back(std::move(view));
+  }
   const auto is_superseded = [&](const LocalIndexes::Index& index) {
-    return index.definition->automatic && index.stage == LocalIndexes::Stage::ready &&
+    return is_of_policy(*index.definition) && index.stage == LocalIndexes::Stage::ready &&
            index.definition->identity != automatic_->identity;
   };
   if (next->automatic && next->automatic->definition->identity == automatic_->identity && !shut_down_ &&
@@ -283,6 +298,69 @@ void MangoIndexes::publish() {
   });
   catalog_.store(std::move(next));
   cache_.clear();
+}
+
+// --- absence indexes ---
+
+// Those that queries have asked for, in this run or, as the physical partitions know, before. Leaves out those of paths
+// that the policy does not include.
+Expected<std::vector<IndexDefinitionPtr>> MangoIndexes::read_absences(const IndexDefinition* automatic) {
+  std::vector<IndexDefinitionPtr> stored;
+  for (const auto& indexes : locals()) {
+    if (loaded_ || !indexes) continue;
+    OCTAVO_TRY(auto found, indexes->stored_absences());
+    std::ranges::move(found, std::back_inserter(stored));
+  }
+  const std::lock_guard lock(mutex_);
+  for (IndexDefinitionPtr& definition : stored) {
+    const bool is_known = std::ranges::any_of(
+        absences_, [&](const Absence& absence) { return absence.definition->identity == definition->identity; });
+    if (!is_known) absences_.push_back({std::move(definition)});
+  }
+  std::erase_if(absences_, [&](const Absence& absence) {
+    return automatic == nullptr || !automatic->automatic->covers(*absence.definition->automatic->absent_path());
+  });
+  std::vector<IndexDefinitionPtr> wanted;
+  for (const Absence& absence : absences_) wanted.push_back(absence.definition);
+  return wanted;
+}
+
+bool MangoIndexes::want_absence(const FieldPath& path) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = std::ranges::find_if(
+        absences_, [&](const Absence& absence) { return absence.definition->automatic->absent_path() == path; });
+    if (known != absences_.end()) return !known->waited_in_vain;
+    const bool is_possible = !shut_down_ && automatic_ && automatic_->automatic->order() == StringOrder::bytes &&
+                             automatic_->automatic->covers(path) && absences_.size() < absences_max;
+    if (!is_possible) return false;
+    absences_.push_back({automatic_definition(AutomaticIndex::of_absence(path))});
+  }
+  definitions_changed();
+  return true;
+}
+
+Task<Expected<std::shared_ptr<const IndexCatalog>>> MangoIndexes::wait_for_absence(
+    FieldPath path, std::chrono::steady_clock::time_point deadline) {
+  using Result = Expected<std::shared_ptr<const IndexCatalog>>;
+  const auto keep_alive = database_.shared_from_this();
+  while (true) {
+    const std::uint64_t epoch = progress_.epoch();
+    OCTAVO_CO_TRY(auto now, catalog());
+    if (now->absence_of(path)) co_return Result(std::move(now));
+    {
+      const std::lock_guard lock(mutex_);
+      if (shut_down_) co_return Result(std::move(now));
+    }
+    const bool notified = co_await progress_.wait(epoch, deadline);
+    if (notified) continue;
+    // Queries do not wait for a disk that is full.
+    const std::lock_guard lock(mutex_);
+    for (Absence& absence : absences_) {
+      if (absence.definition->automatic->absent_path() == path) absence.waited_in_vain = true;
+    }
+    co_return Result(std::move(now));
+  }
 }
 
 // --- waiting ---

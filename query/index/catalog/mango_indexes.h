@@ -98,13 +98,27 @@ class MangoIndexes {
   Task<Expected<std::shared_ptr<const IndexCatalog>>> wait_until_ready(std::string identity, std::size_t partition_id,
                                                                        std::chrono::steady_clock::time_point deadline);
 
+  // Absence indexes (AutomaticIndex::of_absence). The first query that is sorted by a path asks for that of the path;
+  // it stays as long as the policy includes the path.
+
+  static constexpr std::size_t absences_max = 64;
+  /// Has the absence index of a path of the automatic index made in the background. False: it is not worth waiting
+  /// for: a query has waited in vain, or there are absences_max, or the policy does not include the path.
+  bool want_absence(const FieldPath& path);
+  /// Waits until the catalog has the absence index of `path`, or until the deadline; returns the catalog of then.
+  /// Errors: as of catalog().
+  Task<Expected<std::shared_ptr<const IndexCatalog>>> wait_for_absence(FieldPath path,
+                                                                       std::chrono::steady_clock::time_point deadline);
+
  private:
   Expected<void> load();
   void load_in_background();
   Expected<std::vector<IndexDefinitionPtr>> read_definitions();
   IndexDefinitionPtr read_automatic() const;
-  std::optional<IndexView> find_automatic(
-      const std::vector<std::shared_ptr<const LocalIndexes::Indexes>>& locals) const;
+  Expected<std::vector<IndexDefinitionPtr>> read_absences(const IndexDefinition* automatic);
+  using LocalSets = std::vector<std::shared_ptr<const LocalIndexes::Indexes>>;  ///< by partition id
+  std::optional<IndexView> find_automatic(const LocalSets& locals) const;
+  IndexView ready_view(const IndexDefinitionPtr& definition, const LocalSets& locals) const;
   /// By partition id; null if there is no such partition, or no local indexes are kept.
   using Locals = std::vector<std::shared_ptr<LocalIndexes>>;
   const Locals& locals() const { return *locals_.load(std::memory_order_acquire); }
@@ -132,6 +146,11 @@ class MangoIndexes {
   std::vector<IndexDefinitionPtr> published_definitions_;
   IndexPolicy policy_;
   IndexDefinitionPtr automatic_;  ///< of the present policy; null: it has none
+  struct Absence {
+    IndexDefinitionPtr definition;
+    bool waited_in_vain = false;
+  };
+  std::vector<Absence> absences_;  ///< all that the physical partitions must have
   bool shut_down_ = false;
 
   Published<IndexCatalog> catalog_;

@@ -72,14 +72,17 @@ Expected<void> LocalIndexes::run_reconcile(storage::WriteTransaction& transactio
         wanted, [&](const auto& definition) { return definition->identity == index.definition->identity; });
   };
   // The automatic index of the former policy serves queries until that of the new policy is ready.
+  const auto is_of_policy = [](const IndexDefinition& definition) {
+    return definition.automatic && !definition.automatic->absent_path();
+  };
   const bool replaced_later = std::ranges::any_of(wanted, [&](const auto& definition) {
-    return definition->automatic && std::ranges::none_of(all, [&](const Index& index) {
+    return is_of_policy(*definition) && std::ranges::none_of(all, [&](const Index& index) {
              return index.stage == Stage::ready && index.definition->identity == definition->identity;
            });
   });
   for (Index& index : all) {
     if (index.stage == Stage::dropping || is_wanted(index)) continue;
-    if (replaced_later && index.definition->automatic && index.stage == Stage::ready) continue;
+    if (replaced_later && is_of_policy(*index.definition) && index.stage == Stage::ready) continue;
     index.stage = Stage::dropping;
     OCTAVO_TRY_VOID(registry::put(transaction, tree, index));
     chunk.set_changed = true;
@@ -166,8 +169,12 @@ Expected<void> LocalIndexes::build(storage::WriteTransaction& transaction, stora
     for (const Index* index : group) {
       if (index->definition->automatic) {
         AutomaticRows rows(transaction, tree, index->number);
-        OCTAVO_TRY(const bool scoped, scopes.is_scoped(rows, snapshot, key, index->number));
-        index->definition->automatic->entries_of(indexed, found);
+        const AutomaticIndex& automatic = *index->definition->automatic;
+        bool scoped = false;
+        if (!automatic.absent_path()) {
+          OCTAVO_TRY(scoped, scopes.is_scoped(rows, snapshot, key, index->number));
+        }
+        automatic.entries_of(indexed, found);
         for (std::size_t i = 0; i < found.size(); ++i) {
           const std::string_view text = found[i];
           bytes += 2 * (text.size() + document->id.size());

@@ -131,8 +131,13 @@ Expected<std::uint32_t> LocalIndexes::change_automatic(storage::WriteTransaction
   if (before) automatic.entries_of(*before, entries_before_);
   if (after) automatic.entries_of(*after, entries_after_);
   AutomaticRows rows(transaction, index_tree, index.number);
-  OCTAVO_TRY(const bool scoped, rows.is_scoped(change.partition_key));
   const bool rewrite = index.stage != Stage::ready;
+  if (automatic.absent_path()) {
+    // The entries of a logical partition are adjacent in any case. They are not charged, as queries ask for them.
+    OCTAVO_TRY_VOID(rows.change(change.id, change.partition_key, entries_before_, entries_after_, false, rewrite));
+    return std::uint32_t{0};
+  }
+  OCTAVO_TRY(const bool scoped, rows.is_scoped(change.partition_key));
   OCTAVO_TRY(const std::uint32_t changed,
              rows.change(change.id, change.partition_key, entries_before_, entries_after_, scoped, rewrite));
   // Building will index documents that it has not reached yet; in the logical partition it is in, only the rest.
@@ -210,6 +215,22 @@ void LocalIndexes::resume() {
 std::shared_ptr<const LocalIndexes::Indexes> LocalIndexes::indexes() const {
   const std::lock_guard lock(mutex_);
   return published_;
+}
+
+Expected<std::vector<IndexDefinitionPtr>> LocalIndexes::stored_absences() const {
+  std::vector<IndexDefinitionPtr> absences;
+  const auto partition = partition_.lock();
+  if (!partition) return absences;
+  OCTAVO_TRY(const auto snapshot, partition->snapshot());
+  const auto tree = partition->store().tree(static_cast<std::size_t>(storage::PartitionTree::index));
+  OCTAVO_TRY(const Indexes all, registry::load(snapshot.transaction(), tree));
+  for (const Index& index : all) {
+    const auto& automatic = index.definition->automatic;
+    const bool is_absence = automatic && automatic->absent_path();
+    // With its name, which the registry does not have.
+    if (is_absence && index.stage != Stage::dropping) absences.push_back(automatic_definition(automatic));
+  }
+  return absences;
 }
 
 void LocalIndexes::shut_down() {

@@ -70,6 +70,8 @@ class LocalIndexes : public storage::DocumentObserver, public std::enable_shared
   void resume();
   /// The indexes as of the last commit. nullptr before the first reconcile().
   std::shared_ptr<const Indexes> indexes() const;
+  /// The absence indexes that the partition has or is building, read from its registry.
+  Expected<std::vector<IndexDefinitionPtr>> stored_absences() const;
   /// How much of the automatic index `identity` is built; 100: all.
   std::uint32_t automatic_progress_percent(std::string_view identity) const;
   /// Ends the background work after the running chunk; `changed` is not called after this returns.

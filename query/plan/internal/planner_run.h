@@ -50,6 +50,7 @@ class Planner {
   void price(Candidate& candidate, const std::vector<Candidate>& candidates, double matches) const;
   Expected<std::vector<Candidate>> examine_all(const Condition& condition);
   void keep_to_strict_rules(std::vector<Candidate>& candidates) const;
+  bool needs_absences(const FieldPath& path, const Condition& condition) const;
   std::vector<IndexView> automatic_views(const Condition& condition) const;
   void expect_matches(Candidate& candidate, double matches) const;
   // planner_union.cpp
