@@ -131,7 +131,6 @@ export function evaluate(query, items) {
     }));
   } else {
     results = rows.map((row) => ({ keys: keysOf(query, row), result: project(query, (item) => value(item, row), row) }));
-    if (query.orderBy.length === 1) results = results.filter(({ keys }) => keys[0] !== undefined);
   }
   results = results.filter(({ result }) => result !== undefined).map(({ keys, result }) => ({ keys, text: canonical(result) }));
   if (query.orderBy.length > 0) results.sort((a, b) => compareKeys(query, a.keys, b.keys));
@@ -176,8 +175,7 @@ const value_bytes_max = 256;  // of a value that a continuation has whole
 /// continuations to 1 KiB, so of values of more than 256 bytes they have the beginning only: where the last row is gone,
 /// the rows that begin alike are repeated.
 export function findFaultInListing(query, items, changed, answer) {
-  const matching = items.filter((c) => !query.where || value(query.where, { c }) === true)
-    .filter((c) => query.orderBy.length === 0 || keysOf(query, { c })[0] !== undefined);
+  const matching = items.filter((c) => !query.where || value(query.where, { c }) === true);
   const all = new Map(matching.map((item) => [item.id, item]));
   const missing = new Map(all);
   const textOf = (item) => String(keysOf(query, { c: item })[0] ?? '');

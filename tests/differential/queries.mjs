@@ -138,7 +138,7 @@ function randomQueryOfItems(random) {
 /// What of a query decides whether clients can merge it.
 export const traitsOf = (query) => ({
   grouped: query.groupBy.length > 0 || query.items.some(({ value }) => value.kind === 'aggregate'),
-  orderIsClean: query.orderBy.every(({ value }) => properties[value.names[0]].clean || (query.orderBy.length === 1 && value.names[0] === 'opt')),
+  orderIsClean: query.orderBy.every(({ value }) => properties[value.names[0]].clean),
 });
 
 const step = (name) => (name === 'in' ? '["in"]' : `.${name}`);

@@ -24,7 +24,7 @@ export function clientFault(way, query, traits, { ranges, partitionKey }) {
   if (!way.plan) return undefined;
   if (partitionKey !== undefined) return 'with a plan, the option partitionKey is ignored';
   if (query.from?.distinct) return 'a plan with DISTINCT in a subquery of FROM is refused';
-  if (!traits.orderIsClean) return 'ORDER BY over null, mixed types, or several expressions of which one is missing, throws';
+  if (!traits.orderIsClean) return 'ORDER BY over null, mixed types, or what some items lack, throws';
   if (query.distinct && query.select === 'value') return 'DISTINCT VALUE drops 0, false, the empty text and null';
   if (traits.grouped && query.items.some(({ value }) => value.kind === 'aggregate' && value.name !== 'COUNT')) return 'SUM, AVG, MIN and MAX leave out a range where they are undefined';
   if (query.select === 'value' && query.orderBy.length === 0) return 'values that are false, 0 or empty are dropped by some steps of a plan';

@@ -59,6 +59,7 @@ bool may_serve(const IndexDefinition& index, const std::set<FieldPath>& paths) {
 IndexCatalog relevant_part(const IndexCatalog& catalog, const std::set<FieldPath>& paths) {
   IndexCatalog part;
   part.automatic = catalog.automatic;
+  part.assumes_absences = true;  // queries get them when they need them
   for (const IndexView& view : catalog.indexes) {
     if (may_serve(*view.definition, paths)) part.indexes.push_back(view);
   }
@@ -108,7 +109,7 @@ Expected<PricedPlan> price(const PlannedShape& planned, const IndexCatalog& cata
   priced.tests_documents = std::ranges::any_of(sure.branches, tests);
   for (const Plan& plan : result.plans) {
     for (const Branch& branch : plan.branches) {
-      if (branch.index) priced.identities.push_back(branch.index->definition->identity);
+      if (branch.index) priced.identities.emplace_back(index_of_path(branch.index->definition->identity));
       for (const LeapStream& leap : branch.leaps) priced.identities.push_back(leap.index.definition->identity);
     }
   }

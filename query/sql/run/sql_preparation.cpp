@@ -16,6 +16,8 @@ namespace {
 
 // How long a query waits for an index that is being built.
 constexpr std::chrono::seconds sql_build_patience{2};
+// Further absence indexes are made only of paths that at least half of the documents have.
+constexpr std::size_t absences_of_rare_paths_max = 16;
 // Assumed number of rows that are wanted if the query does not limit them.
 constexpr std::uint64_t rows_wanted = 100;
 // For queries that need all rows: no walk is expected to return as many.
@@ -54,7 +56,7 @@ PlanRequest request_for(const SqlQuery& query, const SqlConstraints& constraints
                                               continuation->kind == Continuation::Kind::walked);
   if (!collects_results(query) && !sorted_before) request.sort = constraints.sort;
   request.sort_is_ordinal = constraints.sort_is_ordinal;
-  request.sort_keeps_missing = request.sort.size() > 1;  // a single sort field leaves out items without it
+  request.sort_keeps_missing = true;
   request.matches_needed = all_rows;
   if (collects_results(query) || (query.is_ordered() && request.sort.empty())) return request;
   // A query with neither a limit nor an order takes all rows, page by page.
@@ -166,6 +168,31 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
   planner_scope.ignore_global = planning.ignore_global;
   pin_to(prepared.continuation, planner_scope);
   return task;
+}
+
+// The property that the query is sorted by, if items without it are among the results and only an absence index would
+// let it be read in order.
+const FieldPath* path_of_missing_order(const PlanningTask& task, const IndexCatalog& catalog) {
+  const PlanRequest& request = task.request;
+  if (request.sort.size() != 1 || request.matches_nothing || !catalog.automatic) return nullptr;
+  const FieldPath& path = request.sort.front().path;
+  const bool is_defined = request.selector.constraint_for(path).requires_exists();
+  const bool is_indexed = catalog.automatic->definition->automatic->covers(path);
+  return !is_defined && is_indexed && !catalog.absence_of(path) ? &path : nullptr;
+}
+
+// Asks for the absence index of the path. False: it will not be made, or is not worth waiting for. Every reader of
+// the database can have them made, so only the first ones may have entries for most of the documents.
+Expected<bool> want_absence(MangoIndexes& indexes, const IndexCatalog& catalog, const FieldPath& path) {
+  if (catalog.absences.size() >= absences_of_rare_paths_max) {
+    const IndexView values = catalog.automatic_path(path, false);
+    const IndexBounds bounds = bounds_for(*values.definition, {}, {{path, false}});
+    StorageStatistics statistics(indexes.database(), {});
+    OCTAVO_TRY(const RowCount present, statistics.size(values, bounds.ranges));
+    OCTAVO_TRY(const auto documents, statistics.documents());
+    if (present.rows < documents.count / 2) return false;
+  }
+  return indexes.want_absence(path);
 }
 
 // What the previous page was read by, if it is known from the continuation alone.
@@ -306,6 +333,14 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(MangoIndexes& ind
   PreparedSql& prepared = *task.prepared;
   if (task.ready) co_return Result(task.prepared);
   OCTAVO_CO_TRY(auto catalog, indexes.catalog());
+  const FieldPath* order = path_of_missing_order(task, *catalog);
+  if (order) {
+    OCTAVO_CO_TRY(const bool waits, want_absence(indexes, *catalog, *order));
+    const auto deadline = std::chrono::steady_clock::now() + sql_build_patience;
+    if (waits) {
+      OCTAVO_CO_TRY(catalog, co_await indexes.wait_for_absence(*order, deadline));
+    }
+  }
   PlannerScope& planner_scope = task.planner_scope;
   std::optional<StorageStatistics> statistics;
   while (true) {
@@ -336,6 +371,9 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(MangoIndexes& index
   OCTAVO_TRY(PlanningTask task, begin_planning(database, std::move(query), std::move(scope), shape, continuation, {}));
   if (task.ready) return task.prepared;
   OCTAVO_TRY(const auto catalog, indexes.catalog());
+  if (const FieldPath* order = path_of_missing_order(task, *catalog)) {
+    OCTAVO_TRY_VOID(want_absence(indexes, *catalog, *order));
+  }
   task.planner_scope.ignore_unbuilt = true;
   task.planner_scope.ignore_global = true;  // they may lag behind the last writes
   StorageStatistics statistics(database, task.prepared->scope.partition_key, task.prepared->scope.physical_partition);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# run.sh blog|cars [options of its main.mjs]: on a new server with a data folder that goes afterwards, unless KEEP_DATA
+# run.sh blog|cars|order [options of its main.mjs]: on a new server with a data folder that goes afterwards, unless KEEP_DATA
 # names one. OCTAVO_BINARY: the program, build/octavo if not said.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -29,7 +29,7 @@ for _ in $(seq 300); do
   sleep 0.1
 done
 [ -n "$port" ] || { cat "$folder/log" >&2; exit 1; }
-if [ "$program" = blog ]; then
+if [ "$program" != cars ]; then
   couch_port=$(sed -n 's/.* port=\([0-9]*\).*/\1/p' "$folder/log")
   set -- --couch "http://127.0.0.1:$couch_port" "$@"
 fi

@@ -90,6 +90,28 @@ describe('the indexing policy of a container', () => {
     assert.deepEqual(single(within.indexes), ['/n/?', '/pk/?']);
   });
 
+  test('an order has the items without the property: first, or last with DESC', async () => {
+    const missing = people.filter((p) => p.rank === undefined).length;
+    for (const direction of ['', ' DESC']) {
+      const query = `SELECT c.id, c.rank FROM c ORDER BY c.rank${direction}`;
+      const { items } = await ask(query, { maxItemCount: 7 });
+      const ranks = items.map((item) => item.rank ?? -1);
+      assert.equal(new Set(items.map((item) => item.id)).size, PEOPLE);
+      assert.deepEqual(ranks, ranks.toSorted((a, b) => (direction ? b - a : a - b)), query);
+      assert.equal(ranks.filter((rank) => rank === -1).length, missing);
+      const top = await ask(query.replace('SELECT', 'SELECT TOP 5'));
+      assert.ok(top.read <= 6, `${top.read} documents`);
+      assert.deepEqual(single(top.indexes), ['/rank/?']);
+      const within = await ask(query, { partitionKey: 'k1' });
+      assert.equal(within.items.length, PEOPLE / 3);
+    }
+    const defined = await ask('SELECT TOP 5 VALUE c.rank FROM c WHERE IS_DEFINED(c.rank) ORDER BY c.rank');
+    assert.deepEqual(defined.items, [0, 0, 0, 0, 0]);
+    const lacking = await ask('SELECT VALUE c.n FROM c WHERE NOT IS_DEFINED(c.rank)');
+    assert.equal(lacking.items.length, missing);
+    assert.equal(lacking.read, missing);
+  });
+
   test('items without the property are not lost to a condition that does not need it', async () => {
     const missing = people.filter((p) => p.rank === undefined).map((p) => p.n);
     const { items } = await ask('SELECT VALUE c.n FROM c WHERE NOT IS_DEFINED(c.rank) ORDER BY c.n');
@@ -184,8 +206,8 @@ describe('the indexing policy of a container', () => {
     for (const policy of changes) {
       for (const [query, isAsked] of [
         ['SELECT c.id, c.rank FROM c WHERE c.rank > 9', (p) => p.rank > 9],
-        ['SELECT c.id, c.rank FROM c ORDER BY c.rank', (p) => p.rank !== undefined],
-        ['SELECT c.id, c.rank FROM c ORDER BY c.rank DESC', (p) => p.rank !== undefined],
+        ['SELECT c.id, c.rank FROM c ORDER BY c.rank', () => true],
+        ['SELECT c.id, c.rank FROM c ORDER BY c.rank DESC', () => true],
         ['SELECT c.id, c.rank, t FROM c JOIN t IN c.tags WHERE c.rank = 7', (p) => p.rank === 7],
       ]) {
         const { resource } = await own.read();
@@ -207,7 +229,7 @@ describe('the indexing policy of a container', () => {
         assert.equal(rows.length, expected.length * copies, query);
         assert.deepEqual(new Set(rows.map((row) => row.id)), new Set(expected.map((p) => p.id)), query);
         if (query.includes('ORDER')) {
-          const ranks = rows.map((row) => row.rank);
+          const ranks = rows.map((row) => row.rank ?? -1);
           assert.deepEqual(ranks, ranks.toSorted((a, b) => (query.includes('DESC') ? b - a : a - b)), query);
         }
       }

@@ -43,8 +43,6 @@ bool LeftWalk::find_entry() {
 }
 
 const std::string* LeftWalk::make_key() {
-  const auto& order = prepared_.query->program().order_by;
-  if (order.size() == 1 && order[0].value->evaluate(evaluation_).is_undefined()) return nullptr;
   if (!find_entry()) return nullptr;
   key_.clear();
   append_entry(key_, entry_, prepared_.plan().descending);

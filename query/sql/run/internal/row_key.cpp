@@ -23,7 +23,6 @@ bool RowKey::make_order() {
   for (const SortItem& item : order) {
     const Value value = item.value->evaluate(evaluation_);
     if (value.is_array() || value.is_object()) has_scalars_ = false;
-    if (value.is_undefined() && order.size() == 1) return false;
     const bool appended = item.descending ? evaluation_.append_order_key_descending(text_, value)
                                           : evaluation_.append_order_key(text_, value);
     if (!appended) return false;

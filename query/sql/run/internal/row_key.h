@@ -17,8 +17,7 @@ class RowKey {
   /// All must outlive this.
   RowKey(const Program& program, const RowShape& shape, Evaluation& evaluation, const Combinations& combinations);
 
-  /// Makes the values of ORDER BY of the bound row. False: the evaluation failed, or a single ORDER BY leaves out the
-  /// item because it lacks the value.
+  /// Makes the values of ORDER BY of the bound row. False: the evaluation failed.
   bool make_order();
   /// The same, with ties decided by document (for distinct results: by value), then by combination.
   bool make();

@@ -111,12 +111,12 @@ final class Queries {
         rows("SELECT DISTINCT VALUE c.word FROM c", Stream.of("apple", "Birne", "ätzend", "日本", ""));
         rows("SELECT DISTINCT c.word, c.even FROM c", Stream.of("apple", "Birne", "ätzend", "日本", "")
                 .flatMap(word -> Stream.of("{\"word\":\"" + word + "\",\"even\":false}", "{\"word\":\"" + word + "\",\"even\":true}")));
-        recorder.differs("queries", "SELECT c.id, c.price FROM c ORDER BY c.price", "items without the property are left out, as they "
-                + "were in Azure Cosmos DB until 2022; ORDER BY c.price, c.id has them", () -> {
-                    Expect.equal((long) calls.query("SELECT c.id, c.price FROM c ORDER BY c.price").size(),
-                            ROWS.stream().filter(Row::hasPrice).count());
-                    Expect.equal(calls.query("SELECT c.id, c.price FROM c ORDER BY c.price, c.id").size(), ROWS.size());
-                });
+        recorder.works("queries", "SELECT c.id, c.price FROM c ORDER BY c.price", () -> {
+            List<JsonNode> rows = calls.query("SELECT c.id, c.price FROM c ORDER BY c.price");
+            Expect.equal(rows.size(), ROWS.size());
+            long absent = ROWS.stream().filter(row -> !row.hasPrice()).count();
+            Expect.equal(rows.stream().limit(absent).filter(row -> row.has("price")).count(), 0L);
+        });
     }
 
     private void aggregates() {

@@ -280,7 +280,6 @@ export function resultsOf({ what, where, order, descending, distinct, offset, li
   const matching = items.filter((item) => where(item) === true);
   if (what.counts) return { rows: [{ value: matching.length }], total: 1 };
   let rows = matching.map((item) => ({ key: order?.(item), value: what.row(item) }));
-  if (order) rows = rows.filter(({ key }) => key !== undefined);
   rows = rows.filter(({ value }) => value !== undefined);
   if (distinct) rows = rows.filter(({ value }, i) => rows.findIndex((other) => equal(other.value, value)) === i);
   if (order) rows.sort((a, b) => (descending ? compareValues(b.key, a.key) : compareValues(a.key, b.key)));

@@ -298,8 +298,8 @@ TEST_CASE("SQL over an automatic index gives what a scan gives") {
       by_index += ran_by_automatic(indexed) ? 1 : 0;
       REQUIRE(sorted_rows(indexed.ask_by_pages(query, 5, scope)) == expected);
       const std::string field = words.field();
-      query =
-          "SELECT VALUE c." + field + " FROM c" + where + " ORDER BY c." + field + (words.below(2) == 0 ? " DESC" : "");
+      query = "SELECT VALUE [c." + field + "] FROM c" + where + " ORDER BY c." + field +
+              (words.below(2) == 0 ? " DESC" : "");
       CAPTURE(query);
       const std::string in_order = plain.ask(query, {}, scope);
       REQUIRE(indexed.ask(query, {}, scope) == in_order);

@@ -187,5 +187,6 @@ TEST_CASE("rewritten queries give the rows that clients put together") {
       db.ask(
           "SELECT c._rid, [{\"item\": c.v}] AS orderByItems, c.t AS payload FROM c WHERE ((true) AND IS_DEFINED(c.t)) "
           "ORDER BY c.v DESC") ==
-      R"([{"orderByItems":[{"item":5}],"payload":"x"},{"orderByItems":[{"item":1}],"payload":"x"}])");
+      R"([{"orderByItems":[{"item":5}],"payload":"x"},{"orderByItems":[{"item":1}],"payload":"x"},)"
+      R"({"orderByItems":[{}],"payload":"y"}])");
 }

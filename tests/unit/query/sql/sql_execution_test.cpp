@@ -91,7 +91,7 @@ TEST_CASE("subqueries in WHERE and SELECT see the item") {
         R"({"_id":"smith","best":8,"names":[{"name":"Jesse"},{"name":"Lisa"}]},{"_id":"wakefield","names":[]}])");
 }
 
-TEST_CASE("ORDER BY: numbers, strings by their bytes, types in order, missing left out") {
+TEST_CASE("ORDER BY: numbers, strings by their bytes, types in order, missing first") {
   SqlFixture db;
   db.put("a", R"({"v":"b"})");
   db.put("b", R"({"v":10})");
@@ -105,9 +105,13 @@ TEST_CASE("ORDER BY: numbers, strings by their bytes, types in order, missing le
   db.put("j", R"({"v":"é"})");
   CHECK(db.ask("SELECT VALUE c.v FROM c ORDER BY c.v") == R"([null,true,9,10,"B","b","é",[1],{"x":1}])");
   CHECK(db.ask("SELECT VALUE c.v FROM c ORDER BY c.v DESC OFFSET 2 LIMIT 3") == R"(["é","b","B"])");
-  CHECK(db.ask("SELECT VALUE c._id FROM c ORDER BY c.w, c._id DESC") ==
-        R"(["j","h","g","f","e","d","c","b","a","i"])");  // several: missing is first
-  CHECK(db.ask("SELECT TOP 2 VALUE c._id FROM c ORDER BY LENGTH(c._id || c.v)") == R"(["a","d"])");
+  CHECK(db.ask("SELECT TOP 2 VALUE c._id FROM c ORDER BY c.v") == R"(["i","e"])");
+  CHECK(db.ask("SELECT VALUE c._id FROM c ORDER BY c.v DESC OFFSET 8 LIMIT 5") == R"(["e","i"])");
+  CHECK(db.ask("SELECT VALUE c._id FROM c WHERE IS_DEFINED(c.w) ORDER BY c.w") == R"(["i"])");
+  CHECK(db.ask("SELECT VALUE c._id FROM c ORDER BY c.w, c._id DESC") == R"(["j","h","g","f","e","d","c","b","a","i"])");
+  // Undefined for all that have no string.
+  CHECK(db.ask("SELECT TOP 2 VALUE c._id FROM c ORDER BY LENGTH(c._id || c.v) DESC, c._id") == R"(["a","d"])");
+  CHECK(db.ask("SELECT TOP 2 VALUE c._id FROM c ORDER BY LENGTH(c._id || c.v)") == R"(["b","c"])");
 }
 
 TEST_CASE("aggregates of all items") {
