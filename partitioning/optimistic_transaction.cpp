@@ -87,11 +87,14 @@ Expected<std::optional<Revision>> OptimisticTransaction::resolve_parent(
   return winner;
 }
 
-Expected<storage::Refusal> OptimisticTransaction::check_unique(const DocumentWrite& write,
-                                                               std::string_view giver) const {
+std::vector<std::string> OptimisticTransaction::unique_digests(const DocumentWrite& write) const {
   const storage::UniqueKeys* keys = database_->physical_partition(partition_id_).unique_keys();
-  if (keys == nullptr || write.deleted) return std::nullopt;
-  for (const std::string& digest : keys->digests(write.body)) {
+  return keys == nullptr || write.deleted ? std::vector<std::string>() : keys->digests(write.body);
+}
+
+Expected<storage::Refusal> OptimisticTransaction::check_unique(std::span<const std::string> digests,
+                                                               std::string_view id, std::string_view giver) const {
+  for (const std::string& digest : digests) {
     std::optional<std::string> owner;
     if (const auto known = unique_.find(digest); known != unique_.end()) {
       if (!known->second.empty()) owner = known->second;
@@ -100,21 +103,21 @@ Expected<storage::Refusal> OptimisticTransaction::check_unique(const DocumentWri
       OCTAVO_TRY(owner, snapshot.unique_owner(partition_key_, digest));
       if (owner && changes_.contains(*owner)) owner.reset();  // it had them before these edits
     }
-    if (owner && *owner != write.id && *owner != giver) {
+    if (owner && *owner != id && *owner != giver) {
       return storage::Refusal(Error{ErrorCode::unique_key_violated, "Unique index constraint violation.", {}});
     }
   }
   return std::nullopt;
 }
 
-void OptimisticTransaction::take_unique(const DocumentWrite& write, const std::optional<DocumentView>& before) {
+void OptimisticTransaction::take_unique(std::span<const std::string> digests, const std::string& id,
+                                        const std::optional<DocumentView>& before) {
   const storage::UniqueKeys* keys = database_->physical_partition(partition_id_).unique_keys();
   if (keys == nullptr) return;
   if (before && !before->deleted) {
     for (const std::string& digest : keys->digests(before->body)) unique_.insert_or_assign(digest, std::string());
   }
-  if (write.deleted) return;
-  for (const std::string& digest : keys->digests(write.body)) unique_.insert_or_assign(digest, write.id);
+  for (const std::string& digest : digests) unique_.insert_or_assign(digest, id);
 }
 
 bool OptimisticTransaction::has_room_for(std::size_t writes, std::size_t bytes) const {
@@ -127,7 +130,7 @@ Expected<storage::EditOutcome> OptimisticTransaction::move(const DocumentWrite& 
     OCTAVO_TRY(auto refusal, check(*write));
     if (refusal) return storage::EditOutcome(std::unexpected(*std::move(refusal)));
   }
-  OCTAVO_TRY(auto taken, check_unique(creation, deletion.id));
+  OCTAVO_TRY(auto taken, check_unique(unique_digests(creation), creation.id, deletion.id));
   if (taken) return storage::EditOutcome(std::unexpected(*std::move(taken)));
   if (!has_room_for(2, bytes_of(deletion) + bytes_of(creation))) return storage::EditOutcome(writes_too_much());
   OCTAVO_TRY(auto removed, apply(deletion));
@@ -144,9 +147,10 @@ Expected<storage::EditOutcome> OptimisticTransaction::apply(const DocumentWrite&
   OCTAVO_TRY(const auto before, find(write.id));
   auto parent = resolve_parent(write, before);
   if (!parent) return EditOutcome(std::unexpected(std::move(parent).error()));
-  OCTAVO_TRY(auto unique, check_unique(write, write.id));
+  const auto digests = unique_digests(write);
+  OCTAVO_TRY(auto unique, check_unique(digests, write.id, write.id));
   if (unique) return EditOutcome(std::unexpected(*std::move(unique)));
-  take_unique(write, before);
+  take_unique(digests, write.id, before);
   OCTAVO_TRY_VOID(note_conflicts(write.id, before));
 
   // Even if the whole partition must not change: a tombstone that is dropped is no change.

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -108,9 +109,13 @@ class OptimisticTransaction final : public storage::DocumentTransaction {
   Expected<std::optional<storage::Revision>> resolve_parent(const storage::DocumentWrite& write,
                                                             const std::optional<storage::DocumentView>& before) const;
   bool has_room_for(std::size_t writes, std::size_t bytes) const;
-  /// Whether unique values of the edit belong to a document other than its own and `giver`.
-  Expected<storage::Refusal> check_unique(const storage::DocumentWrite& write, std::string_view giver) const;
-  void take_unique(const storage::DocumentWrite& write, const std::optional<storage::DocumentView>& before);
+  /// Of the unique values that the edit's document has afterwards.
+  std::vector<std::string> unique_digests(const storage::DocumentWrite& write) const;
+  /// Whether some of them belong to a document other than `id` and `giver`.
+  Expected<storage::Refusal> check_unique(std::span<const std::string> digests, std::string_view id,
+                                          std::string_view giver) const;
+  void take_unique(std::span<const std::string> digests, const std::string& id,
+                   const std::optional<storage::DocumentView>& before);
   Expected<void> note_conflicts(std::string_view id, const std::optional<storage::DocumentView>& before);
   Expected<void> promote_conflict(std::string_view id, Change& change);
   Expected<bool> commit_on_writer(storage::PartitionTransaction& transaction);
