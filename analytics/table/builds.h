@@ -25,7 +25,7 @@ inline constexpr std::string_view building_prefix = "_building_";
 /// The tables with rows: those that are built, or those that answer.
 Expected<std::vector<std::string>> names_of_tables(duckdb::Connection& connection, bool are_beside);
 
-/// Of the table that answers; nullopt: there is none.
+/// The number of the table that answers; nullopt: there is no such table.
 Expected<std::optional<std::uint64_t>> build_of_table(duckdb::Connection& connection);
 
 /// The builds up to this number are over in this file.
