@@ -428,6 +428,10 @@ IndexDefinitionPtr automatic_path_definition(AutomaticIndexPtr automatic, const 
   return std::make_shared<const IndexDefinition>(std::move(definition));
 }
 
+bool is_of_policy(const IndexDefinition& definition) {
+  return definition.automatic && !definition.automatic->absent_path();
+}
+
 IndexDefinitionPtr complete_path_definition(AutomaticIndexPtr automatic, const FieldPath& base) {
   IndexDefinition definition = *automatic_path_definition(std::move(automatic), base);
   definition.identity += complete_path_mark;

@@ -148,6 +148,8 @@ using AutomaticIndexPtr = std::shared_ptr<const AutomaticIndex>;
 
 /// The index as it is stored: without a path or fields.
 IndexDefinitionPtr automatic_definition(AutomaticIndexPtr automatic);
+/// Whether it is the automatic index of a policy, and not an absence index.
+bool is_of_policy(const IndexDefinition& definition);
 
 /// One path, or one composite index, of the automatic index, for queries.
 IndexDefinitionPtr automatic_path_definition(AutomaticIndexPtr automatic, const FieldPath& base,

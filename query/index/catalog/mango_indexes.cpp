@@ -20,11 +20,6 @@ constexpr std::chrono::milliseconds publish_retry_delay{10};
 // Queries that use the automatic index of the former policy may continue for this long.
 constexpr std::chrono::milliseconds superseded_delay{2000};
 
-// Whether it is the automatic index of a policy.
-bool is_of_policy(const IndexDefinition& definition) {
-  return definition.automatic && !definition.automatic->absent_path();
-}
-
 }  // namespace
 
 MangoIndexes::MangoIndexes(partitioning::Database& database, ActiveTasks* tasks, IndexPolicy policy)

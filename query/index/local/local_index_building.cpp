@@ -72,9 +72,6 @@ Expected<void> LocalIndexes::run_reconcile(storage::WriteTransaction& transactio
         wanted, [&](const auto& definition) { return definition->identity == index.definition->identity; });
   };
   // The automatic index of the former policy serves queries until that of the new policy is ready.
-  const auto is_of_policy = [](const IndexDefinition& definition) {
-    return definition.automatic && !definition.automatic->absent_path();
-  };
   const bool replaced_later = std::ranges::any_of(wanted, [&](const auto& definition) {
     return is_of_policy(*definition) && std::ranges::none_of(all, [&](const Index& index) {
              return index.stage == Stage::ready && index.definition->identity == definition->identity;
