@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <elf.h>
+#include <jsapi.h>
 #include <limits>
 #include <link.h>
 #include <string_view>
@@ -128,16 +130,11 @@ bool write_slot(void** slot, void* function) {
   return true;
 }
 
-int redirect(dl_phdr_info* library, std::size_t, void* replaced) {
-  if (std::string_view(library->dlpi_name).find("libmozjs-") == std::string_view::npos) return 0;
-  Imports imports;
-  for (int i = 0; i < library->dlpi_phnum; ++i) {
-    const auto& header = library->dlpi_phdr[i];
-    if (header.p_type == PT_DYNAMIC) {
-      imports = read_imports(reinterpret_cast<const ElfW(Dyn)*>(library->dlpi_addr + header.p_vaddr));
-    }
-  }
-  if (imports.names == nullptr || imports.symbols == nullptr) return 1;
+// Returns how many imports of the library now call the guard.
+std::size_t redirect(const link_map& library) {
+  const Imports imports = read_imports(library.l_ld);
+  std::size_t replaced = 0;
+  if (imports.names == nullptr || imports.symbols == nullptr) return replaced;
   for (const auto& [table, bytes] : imports.tables) {
     for (std::size_t i = 0; table != nullptr && i < bytes / sizeof *table; ++i) {
       const auto& entry = table[i];
@@ -145,20 +142,25 @@ int redirect(dl_phdr_info* library, std::size_t, void* replaced) {
       const std::string_view name = imports.names + imports.symbols[ELF64_R_SYM(entry.r_info)].st_name;
       for (const auto& replacement : replacements) {
         if (name != replacement.name) continue;
-        auto* slot = reinterpret_cast<void**>(library->dlpi_addr + entry.r_offset);
-        if (write_slot(slot, replacement.function)) ++*static_cast<std::size_t*>(replaced);
+        auto* slot = reinterpret_cast<void**>(library.l_addr + entry.r_offset);
+        if (write_slot(slot, replacement.function)) ++replaced;
       }
     }
   }
-  return 1;
+  return replaced;
 }
 
 }  // namespace
 
+// Not by dl_iterate_phdr, which holds a lock of the loader meanwhile: the thread sanitizer takes that lock while it
+// holds its own, which this code needs where it is built with that sanitizer.
 bool AllocationGuard::install() {
-  std::size_t replaced = 0;
-  dl_iterate_phdr(redirect, &replaced);
-  return replaced >= replacements.size();
+  Dl_info info;
+  void* library = nullptr;
+  if (dladdr1(reinterpret_cast<void*>(JS_NewContext), &info, &library, RTLD_DL_LINKMAP) == 0) return false;
+  const auto& loaded = *static_cast<const link_map*>(library);
+  if (!std::string_view(loaded.l_name).contains("libmozjs-")) return false;
+  return redirect(loaded) >= replacements.size();
 }
 
 void AllocationGuard::set(std::size_t bytes_max, std::size_t growth_bytes, void (*on_growth)(void*), void* argument) {
