@@ -321,6 +321,10 @@ Expected<void> Catalog::rename(std::span<const Renaming> renamings,
   return write_names(renamings, facts);
 }
 
+Expected<void> Catalog::change_facts(FunctionRef<Expected<std::vector<FactChange>>()> decide) {
+  return rename({}, decide);
+}
+
 Expected<void> Catalog::write_names(std::span<const Renaming> renamings, std::span<const FactChange> facts) {
   OCTAVO_TRY_VOID(store_.reserve_space(reserve_bytes));
   std::size_t bytes = change_bytes;

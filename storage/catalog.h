@@ -136,6 +136,9 @@ class Catalog {
   /// error nothing changes. `change` may run again, so it must have no other effects; the last run's results count.
   Expected<void> change_fact(std::string_view area, std::string_view name,
                              FunctionRef<Expected<std::string>(std::optional<std::string_view> before)> change);
+  /// Changes the facts that `decide` returns, in one transaction: no other change of the catalog comes between. Errors:
+  /// those of `decide`.
+  Expected<void> change_facts(FunctionRef<Expected<std::vector<FactChange>>()> decide);
   /// The fact that makes a name lead to the database with this instance tag.
   static FactChange alias(std::string_view name, std::string_view instance_tag);
   /// The fact that makes names that begin with `alias` lead to those that begin with `prefix`; nullopt: none.

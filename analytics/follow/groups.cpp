@@ -169,7 +169,7 @@ Expected<void> store_definitions(partitioning::Database& database, const StoreDe
   const Definition& definition = definitions.latest();  // both are in the same group
   Catalog& catalog = database.engine().catalog();
   const std::string& tag = database.instance_tag();
-  return catalog.rename({}, [&]() -> Expected<std::vector<FactChange>> {
+  return catalog.change_facts([&]() -> Expected<std::vector<FactChange>> {
     OCTAVO_TRY(const auto before, definition_of(catalog, tag));
     auto facts = facts_of(tag, definitions);
     if (before && !before->group.empty() && before->group != definition.group) {

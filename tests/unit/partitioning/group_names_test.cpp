@@ -53,7 +53,7 @@ TEST_CASE("nothing changes the catalog between what decides the facts and the ch
         OCTAVO_TRY(const auto decided, catalog.fact("area", "decided"));
         return std::vector<storage::FactChange>{{"area", "seen", decided.value_or("nothing")}};
       };
-      is_stored = catalog.rename({}, look).has_value();
+      is_stored = catalog.change_facts(look).has_value();
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     CHECK(!is_stored);
