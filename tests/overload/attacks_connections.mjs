@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, head, jsonRequest, leave, open, openMany, Outcomes } from './raw_client.mjs';
 
-/// Keeps `count` connections open for `seconds`, each doing what `make` started; those that end are begun again. Goes on
+/// Keeps `count` connections open for `seconds`, each doing what `make` started; those that end are begun again. Continues
 /// until one of them has ended, for a minute at most: on a busy machine `seconds` can pass before the attacker has run.
 async function keepUp(count, seconds, ready, make, each) {
   let over = false;
