@@ -1,6 +1,7 @@
 #include "query/sql/compile/sql_query.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/fnv.h"
 #include "query/json/normalize.h"
@@ -8,6 +9,7 @@
 #include "query/sql/compile/compiler.h"
 #include "query/sql/functions/function_table.h"
 #include "query/sql/syntax/parser.h"
+#include "query/sql/syntax/query_shape.h"
 #include "query/sql/syntax/sql_limits.h"
 #include "query/sql/syntax/syntax_text.h"
 
@@ -125,24 +127,11 @@ std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text, st
   auto program = compiler.run(*query->syntax_, bound);
   if (!program) return std::unexpected(in_characters(std::move(program).error(), text));
   query->program_ = *std::move(program);
-  query->fingerprint_ = add_to_fingerprint(fingerprint_start, text);
-  if (query->is_ordered()) {
-    // A position in an order does not depend on the condition, and clients that merge ordered ranges use another
-    // condition for the rest of a range.
-    auto where = std::move(query->syntax_->where);
-    query->fingerprint_ = add_to_fingerprint(fingerprint_start, text_of(*query->syntax_));
-    query->syntax_->where = std::move(where);
-  }
-  for (const SqlParameter& parameter : query->parameters_) {
-    query->fingerprint_ = add_to_fingerprint(query->fingerprint_, parameter.name);
-    query->fingerprint_ = add_to_fingerprint(query->fingerprint_, parameter.value);
-  }
+  query->add_fingerprints();
   Traits traits;
   look_at(*query->syntax_, traits);
   for (std::size_t i = 0; i < query->program_->computed.size(); ++i) {
-    if (!query->program_->computed[i]) continue;
-    query->fingerprint_ = add_to_fingerprint(query->fingerprint_, query->computed_->query_text(i));
-    look_at(query->computed_->query(i), traits);
+    if (query->program_->computed[i]) look_at(query->computed_->query(i), traits);
   }
   std::size_t parameter_bytes = 0;
   for (const SqlParameter& parameter : query->parameters_) parameter_bytes += parameter.value.size();
@@ -155,6 +144,41 @@ std::expected<SqlQuery::Ptr, SqlError> SqlQuery::parse(std::string_view text, st
     query->limit_ = query->program_->limit;
   }
   return query;
+}
+
+void SqlQuery::add_fingerprints() {
+  std::string ordered_text;
+  if (is_ordered()) {
+    // A position in an order does not depend on the condition, and clients that merge ordered ranges use another
+    // condition for the rest of a range.
+    auto where = std::move(syntax_->where);
+    ordered_text = text_of(*syntax_);
+    syntax_->where = std::move(where);
+  }
+  const std::string& text = is_ordered() ? ordered_text : text_;
+  former_fingerprint_ = add_to_fingerprint(fingerprint_start, text);
+  for (const SqlParameter& parameter : parameters_) {
+    former_fingerprint_ = add_to_fingerprint(former_fingerprint_, parameter.name);
+    former_fingerprint_ = add_to_fingerprint(former_fingerprint_, parameter.value);
+  }
+  fingerprint_ = former_fingerprint_;
+  if (!parameters_.empty()) {
+    // Clients may give parameters other names in each request: azure-spring-data-cosmos did so.
+    std::map<std::string_view, std::string_view> values;
+    for (const SqlParameter& parameter : parameters_) values.try_emplace(parameter.name, parameter.value);
+    const NumberedParameters numbered = number_parameters(text);
+    fingerprint_ = add_to_fingerprint(fingerprint_start, numbered.text);
+    for (const std::string& name : numbered.names) fingerprint_ = add_to_fingerprint(fingerprint_, values[name]);
+  }
+  for (std::size_t i = 0; i < program_->computed.size(); ++i) {
+    if (!program_->computed[i]) continue;
+    fingerprint_ = add_to_fingerprint(fingerprint_, computed_->query_text(i));
+    former_fingerprint_ = add_to_fingerprint(former_fingerprint_, computed_->query_text(i));
+  }
+}
+
+bool SqlQuery::is_continued_by(std::uint64_t fingerprint) const {
+  return fingerprint == fingerprint_ || fingerprint == former_fingerprint_;
 }
 
 SqlQuery::SqlQuery() : constants_(std::make_unique<Arena>(SIZE_MAX)) {}

@@ -53,8 +53,11 @@ class SqlQuery {
   const Program& program() const { return *program_; }
   /// Whether the top-level property of items is computed: a stored property of that name is then ignored.
   bool computes(std::string_view name) const { return computed_ && computed_->find(name); }
-  /// Fingerprint of text and parameters: continuations of other queries are rejected by it.
+  /// Fingerprint of the text and the values of its parameters: continuations of other queries are rejected by it.
   std::uint64_t fingerprint() const { return fingerprint_; }
+  /// Whether a continuation with this fingerprint belongs to the query. In those of earlier versions, the names of
+  /// parameters count, too.
+  bool is_continued_by(std::uint64_t fingerprint) const;
 
   /// The value of TOP, OFFSET or LIMIT, with parameters resolved.
   std::optional<std::uint64_t> top() const { return top_; }
@@ -73,6 +76,7 @@ class SqlQuery {
 
  private:
   SqlQuery();
+  void add_fingerprints();
 
   std::string text_;
   std::vector<SqlParameter> parameters_;
@@ -81,6 +85,7 @@ class SqlQuery {
   ComputedProperties::Ptr computed_;
   std::unique_ptr<Program> program_;
   std::uint64_t fingerprint_ = 0;
+  std::uint64_t former_fingerprint_ = 0;  ///< as earlier versions have made it
   bool calls_user_functions_ = false;
   bool may_take_long_ = false;
   std::optional<std::uint64_t> top_;

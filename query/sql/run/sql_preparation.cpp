@@ -98,7 +98,7 @@ Expected<std::shared_ptr<PreparedSql>> begin_preparation(SqlQuery::Ptr query, Sq
   if (continuation) {
     prepared->continuation = Continuation::decode(*continuation, prepared->token_origin);
     if (!prepared->continuation) return invalid_continuation(std::string(foreign_continuation_reason));
-    if (prepared->continuation->fingerprint != prepared->query->fingerprint()) {
+    if (!prepared->query->is_continued_by(prepared->continuation->fingerprint)) {
       return invalid_continuation("The continuation belongs to another query.");
     }
     if (prepared->continuation->kind == Continuation::Kind::walked) {

@@ -1,8 +1,11 @@
 #include "query/sql/syntax/query_shape.h"
 
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <utility>
+
+#include "base/assert.h"
 
 namespace octavo::query::sql {
 
@@ -109,6 +112,25 @@ class ShapeWriter {
 
 std::string shape_of(std::span<const Token> tokens) {
   return ShapeWriter().write(tokens);
+}
+
+NumberedParameters number_parameters(std::string_view text) {
+  const auto tokens = tokenize(text);
+  OCTAVO_ASSERT(tokens);
+  NumberedParameters numbered;
+  if (!tokens) return numbered;
+  std::map<std::string_view, std::size_t> numbers;
+  std::size_t copied = 0;
+  for (const Token& token : *tokens) {
+    if (token.kind != TokenKind::parameter) continue;
+    const auto [known, is_new] = numbers.try_emplace(token.text, numbers.size());
+    if (is_new) numbered.names.push_back(token.text);
+    numbered.text.append(text.substr(copied, token.location.start - copied));
+    numbered.text.append("@").append(std::to_string(known->second));
+    copied = token.location.end;
+  }
+  numbered.text.append(text.substr(copied));
+  return numbered;
 }
 
 }  // namespace octavo::query::sql

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "base/fnv.h"
 #include "query/sql/run/continuation.h"
 #include "unit/query/sql/sql_fixture.h"
 
@@ -196,6 +197,34 @@ TEST_CASE("a place in an order holds for another condition, as clients ask that 
   CHECK(SqlFixture::joined(next.results) == "[4,5,6,7]");
   CHECK(orders.page(parse_sql("SELECT VALUE c.n FROM c ORDER BY c.n DESC"), {}, options, first.continuation).error ==
         "The continuation belongs to another query.");
+}
+
+TEST_CASE("a continuation holds when the parameters have other names, and not when they have other values") {
+  SqlOrders orders(10);
+  sql::SqlOptions options;
+  options.page_items_max = 2;
+  const auto text = GENERATE(as<std::string>(), "SELECT VALUE c.n FROM c WHERE c.n >= @low AND c.n < @high",
+                             "SELECT TOP @high VALUE c.n FROM c WHERE c.n >= 3 ORDER BY c.n * @low");
+  const auto first = orders.page(parse_sql(text, {{"@low", "3"}, {"@high", "7"}}), {}, options);
+  CHECK(SqlFixture::joined(first.results) == "[3,4]");
+  auto renamed = text;
+  renamed.replace(renamed.find("@low"), 4, "@l8c1d");
+  renamed.replace(renamed.find("@high"), 5, "@h77");
+  const auto next = orders.page(parse_sql(renamed, {{"@h77", "7"}, {"@l8c1d", "3"}}), {}, options, first.continuation);
+  CHECK(next.error == "");
+  CHECK(SqlFixture::joined(next.results) == "[5,6]");
+  CHECK(orders.page(parse_sql(text, {{"@low", "7"}, {"@high", "3"}}), {}, options, first.continuation).error ==
+        "The continuation belongs to another query.");
+}
+
+TEST_CASE("a continuation of an earlier version, which knows the names of parameters, holds for these names") {
+  const auto query = parse_sql("SELECT * FROM c WHERE c.n >= @low", {{"@low", "3"}});
+  const std::uint64_t earlier = fnv1a_64(
+      "\xFF",
+      fnv1a_64("3", fnv1a_64("\xFF", fnv1a_64("@low", fnv1a_64("\xFF", fnv1a_64(query->text(), fnv1a_64("")))))));
+  CHECK(query->is_continued_by(earlier));
+  CHECK(query->fingerprint() != earlier);
+  CHECK_FALSE(parse_sql("SELECT * FROM c WHERE c.n >= @l", {{"@l", "3"}})->is_continued_by(earlier));
 }
 
 TEST_CASE("a continuation is refused by another query, and when it is no continuation") {
