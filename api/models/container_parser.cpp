@@ -220,6 +220,10 @@ bool has_index_path(const json::object& policy, std::string_view list_name, std:
   });
 }
 
+bool has_etag_path(const json::object& policy, std::string_view list_name) {
+  return has_index_path(policy, list_name, etag_path) || has_index_path(policy, list_name, "/_etag/?");
+}
+
 Expected<void> read_indexing_policy(ContainerDefinition& definition) {
   auto& resource = definition.resource;
   if (const auto* given = find(resource, "indexingPolicy"); given != nullptr && !given->is_object()) {
@@ -298,13 +302,14 @@ Expected<void> complete_definition(ContainerDefinition& definition) {
 }
 
 bool excludes_etag(const ContainerDefinition& definition) {
-  return has_index_path(definition.resource.at("indexingPolicy").get_object(), "excludedPaths", etag_path);
+  return has_etag_path(definition.resource.at("indexingPolicy").get_object(), "excludedPaths");
 }
 
 void exclude_etag(ContainerDefinition& definition) {
   auto& policy = definition.resource.at("indexingPolicy").get_object();
-  const bool has_root = has_index_path(policy, "includedPaths", "/*") || has_index_path(policy, "includedPaths", "/");
-  if (!has_root || excludes_etag(definition) || has_index_path(policy, "includedPaths", etag_path)) return;
+  if (policy.at("indexingMode").get_string() == "none" || excludes_etag(definition) ||
+      has_etag_path(policy, "includedPaths"))
+    return;
   policy["excludedPaths"].get_array().push_back(json::object{{"path", etag_path}});
 }
 

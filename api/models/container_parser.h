@@ -10,7 +10,7 @@ namespace octavo::api::cosmos {
 /// DB's defaults.
 Expected<void> complete_definition(ContainerDefinition& definition);
 
-/// Excludes `_etag` from an index of all paths, as Azure Cosmos DB does. Only for definitions that clients send: the
+/// Excludes `_etag` unless the policy names it, as Azure Cosmos DB does. Only for definitions that clients send: the
 /// policy of a stored one must not change by itself.
 void exclude_etag(ContainerDefinition& definition);
 bool excludes_etag(const ContainerDefinition& definition);

@@ -222,14 +222,17 @@ describe('resources of the Cosmos DB API', () => {
     await newContainer(client, { indexingPolicy: policy() });
   });
 
-  test('an index of everything leaves out the entity tag', async () => {
+  test('an index leaves out the entity tag unless its policy names it', async () => {
     const etag = { path: '/"_etag"/?' };
     const container = await newContainer(client, { indexingPolicy: { includedPaths: [{ path: '/*' }], excludedPaths: [{ path: '/blob/*' }] } });
     const { resource } = await container.read();
     assert.deepEqual(resource.indexingPolicy.excludedPaths, [{ path: '/blob/*' }, etag]);
     const chosen = { includedPaths: [{ path: '/a/?' }], excludedPaths: [{ path: '/*' }] };
     const replaced = await container.replace({ ...resource, indexingPolicy: chosen });
-    assert.deepEqual(replaced.resource.indexingPolicy.excludedPaths, [{ path: '/*' }]);
+    assert.deepEqual(replaced.resource.indexingPolicy.excludedPaths, [{ path: '/*' }, etag]);
+    const unquoted = { includedPaths: [{ path: '/*' }], excludedPaths: [{ path: '/_etag/?' }] };
+    const other = await newContainer(client, { indexingPolicy: unquoted });
+    assert.deepEqual((await other.read()).resource.indexingPolicy.excludedPaths, unquoted.excludedPaths);
   });
 
   test('an old client creates a container without a key, and asks for items without one', async () => {

@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 namespace octavo::api::cosmos {
 namespace {
@@ -41,15 +42,27 @@ TEST_CASE("a time to live of null is refused") {
   CHECK_THAT(refusal_of(R"(,"defaultTtl":null)"), Catch::Contains("defaultTtl"));
 }
 
-TEST_CASE("an index of everything leaves out the entity tag") {
+TEST_CASE("an index leaves out the entity tag unless its policy names it") {
+  const auto excluded_by = [](std::string_view included, std::string_view excluded) {
+    const auto body = definition_body(
+        fmt::format(R"(,"indexingPolicy":{{"includedPaths":[{}],"excludedPaths":[{}]}})", included, excluded));
+    return excluded_paths(ContainerDefinition::from_request(body).value());
+  };
+  const std::string all = R"({"path":"/*"})";
+  const std::string etag = R"({"path":"/\"_etag\"/?"})";
+  CHECK(excluded_by(R"({"path":"/a/?"})", all) == "[" + all + "," + etag + "]");
+  CHECK(excluded_by(all, R"({"path":"/_etag/?"})") == R"([{"path":"/_etag/?"}])");
+  CHECK(excluded_by(all + "," + etag, "") == "[]");
+  const auto none = definition_body(R"(,"indexingPolicy":{"indexingMode":"none"})");
+  CHECK(excluded_paths(ContainerDefinition::from_request(none).value()) == "[]");
+}
+
+TEST_CASE("the index of an earlier version does not begin to leave out the entity tag") {
   const auto body =
       definition_body(R"(,"indexingPolicy":{"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/blob/*"}]})");
   const auto definition = ContainerDefinition::from_request(body).value();
   CHECK(excluded_paths(definition) == R"([{"path":"/blob/*"},{"path":"/\"_etag\"/?"}])");
   CHECK(excluded_paths(definition.replaced_by(body).value()) == excluded_paths(definition));
-  const auto chosen =
-      definition_body(R"(,"indexingPolicy":{"includedPaths":[{"path":"/a/?"}],"excludedPaths":[{"path":"/*"}]})");
-  CHECK(excluded_paths(ContainerDefinition::from_request(chosen).value()) == R"([{"path":"/*"}])");
 
   // A policy of an earlier version stays as it is: another one would be built again.
   auto earlier = definition;
