@@ -45,6 +45,7 @@ public final class SpringSuite {
             suite.hierarchies();
             suite.reactive();
             suite.deletions();
+            new Templates(SYNC, context).run();
         }
         Recorder.exit();
     }
