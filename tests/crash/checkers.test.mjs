@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { cosmosRequest } from '../integration/cosmos_request.mjs';
 import { expectStatus, Server, sleep } from '../integration/harness.mjs';
 import { Disk, readRecording } from './disk.mjs';
 import { Follower, forgetting } from './forgetting.mjs';
@@ -12,6 +13,7 @@ import { clearFaults, firedFaults, library, preload, setFaults } from './file_la
 import { compare, databaseKey, documentKey, History, Replay, versionsKey } from './history.mjs';
 import { Failure, killingTest } from './killing.mjs';
 import { observe } from './observe.mjs';
+import { checkOrder } from './orders.mjs';
 import { powerLossTest } from './power_loss.mjs';
 import { changedBelowNumber, upgradeTest } from './upgrade.mjs';
 import { Random } from '../support/random.mjs';
@@ -218,6 +220,27 @@ describe('logs of versions', () => {
       return reply;
     };
     assert.match((await observe(server, new Random(1))).problems.join(), /versions: a is at 2-.*, its last version is/);
+  });
+});
+
+describe('the check of a container\'s orders', () => {
+  test('notices an item that the order lacks, one too many, and another value', async (t) => {
+    const server = await Server.startFor(t);
+    expectStatus(await cosmosRequest(server, 'POST', '/dbs', { body: { id: 'd' } }), 201);
+    const definition = { id: 'c', partitionKey: { paths: ['/pk'], kind: 'Hash', version: 2 } };
+    expectStatus(await cosmosRequest(server, 'POST', '/dbs/d/colls', { body: definition }), 201);
+    const documents = Array.from({ length: 20 }, (_, n) => ({ _id: `k:${n}`, id: `${n}`, pk: 'k', a: n, c: [null, true, 'é', [n]][n % 4], ...(n % 3 && { b: `text ${n}` }) }));
+    expectStatus(await server.post('/d%2Fc/_bulk_docs', { docs: documents }), 201);
+    const problems = async (expected, seed = 1) => {
+      const said = [];
+      await checkOrder(server, 'd/c', expected, new Random(seed), (text) => said.push(text));
+      return said.join();
+    };
+    for (let seed = 0; seed < 24; ++seed) assert.equal(await problems(documents, seed), '');
+    assert.match(await problems([...documents, { _id: 'k:20', a: 20 }]), /k:20 missing/);
+    assert.match(await problems(documents.slice(1)), /k:0 is repeated, or is not there/);
+    const changed = documents.map((doc) => ({ ...doc, a: -1, b: 'x', c: 'x', filling: 'x', nonce: 'x', none: 'x' }));
+    assert.match(await problems(changed), /k:0 has another value/);
   });
 });
 

@@ -2,9 +2,11 @@
 import { cosmosRequest } from '../integration/cosmos_request.mjs';
 import { Client, expected, VERSIONS_KEPT_S } from './client.mjs';
 import { databaseKey, documentKey } from './history.mjs';
+import { askInOrder } from './orders.mjs';
 
 const container = { database: 'cosmos', id: 'items', partitions: 2 };
-const databaseName = `${container.database}/${container.id}`;
+/// As a database of the CouchDB API.
+export const databaseName = `${container.database}/${container.id}`;
 const containerPath = `/dbs/${container.database}/colls/${container.id}`;
 const ITEMS_PER_CLIENT = 16;
 
@@ -37,7 +39,7 @@ export class ContainerClient extends Client {
     const { random } = this;
     const pk = random.pick(this.keys);
     const id = random.pick(this.ids());
-    switch (random.weighted({ upsert: 8, remove: 2, patch: 3, move: 3, batch: 5, taken: 1 })) {
+    switch (random.weighted({ upsert: 8, remove: 2, patch: 3, move: 3, batch: 5, taken: 1, order: 1 })) {
       case 'upsert':
         return this.upsert(pk, id);
       case 'remove':
@@ -52,6 +54,8 @@ export class ContainerClient extends Client {
         return this.batch(pk);
       case 'taken':
         return this.isThere(pk, id) ? this.createAgain(pk, id) : this.upsert(pk, id);
+      case 'order':
+        return this.order();
     }
   }
 
@@ -112,6 +116,11 @@ export class ContainerClient extends Client {
   /// An item with the id of another changes nothing.
   async createAgain(pk, id) {
     expected(await this.ask('POST', `${containerPath}/docs`, { body: this.item(pk, id), partition: [pk] }), 409);
+  }
+
+  /// The first query of an order has an index made, beside the writes.
+  async order() {
+    expected((await askInOrder(this.server, databaseName, this.random)).reply, 200);
   }
 
   /// Several upserts and deletions of one partition key: all of them, or none.

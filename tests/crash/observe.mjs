@@ -2,6 +2,7 @@
 // documents, feed, counts, local and global indexes.
 import { databaseKey, documentKey, forgettingDatabase, generation, indexKey, localKey, versionsKey, winnerOf } from './history.mjs';
 import { checkFunctions } from './functions.mjs';
+import { checkOrder } from './orders.mjs';
 
 const LIMIT = 1_000_000;
 
@@ -61,6 +62,7 @@ async function observeDatabase(server, name, random, seen, problems, partitionCo
     seen.set(indexKey(name, ddoc, index.name), { fields, partitioned: local });
     await checkIndex(server, name, { ddoc, name: index.name, fields, local }, documents, random, wrong);
   }
+  if (name.includes('/')) await checkOrder(server, name, documents, random, wrong);
   if (partitioned) await checkPartition(server, name, changes, documents, random, wrong);
   for (const design of live.values()) {
     if (design.language !== 'javascript') continue;

@@ -2,7 +2,7 @@
 // what they asked for and what was acknowledged in a History.
 import { compareOwnRows, designDocuments, ownRows } from './functions.mjs';
 import { Client, expected, Refused } from './client.mjs';
-import { ContainerClient, createContainer } from './container_client.mjs';
+import { ContainerClient, createContainer, databaseName as containerDatabase } from './container_client.mjs';
 import { deleteEarly, Follower, forgetting, ForgettingClient } from './forgetting.mjs';
 import { databaseKey, documentKey, indexKey, localKey, winnerOf } from './history.mjs';
 
@@ -213,7 +213,7 @@ class IndexClient extends Client {
     const database = random.pick(this.world.databases);
     const ddoc = random.pick(this.ddocs);
     if (random.chance(0.2)) return this.toggleFunctions(database);
-    if (random.chance(0.15)) return this.move(database);
+    if (random.chance(0.15)) return this.move(random.chance(0.25) ? containerDatabase : database.name);
     if (random.chance(0.1)) return this.compact(database);
     if (this.value(indexKey(database.name, ddoc, ddoc))) return this.deleteIndex(database.name, ddoc, ddoc);
     const fields = random.pick([['b'], ['c'], ['c', 'a'], ['a', 'b', 'c']]);
@@ -223,14 +223,14 @@ class IndexClient extends Client {
   /// A split or a merge. The history checks the contents of partitions, not their number. Refused: the other client moves
   /// the range, 400, or has done so, 404.
   async move(database) {
-    const ranges = Object.keys(expected(await this.server.get(`/${database.name}/_shards`), 200).shards);
+    const ranges = Object.keys(expected(await this.server.get(`/${encodeURIComponent(database)}/_shards`), 200).shards);
     if (ranges.length > 1 && this.random.chance(ranges.length >= PARTITIONS_MAX ? 1 : 0.4)) {
       const first = this.random.below(ranges.length - 1);
-      const body = { type: 'merge', db: database.name, ranges: [ranges[first + 1], ranges[first]] };
+      const body = { type: 'merge', db: database, ranges: [ranges[first + 1], ranges[first]] };
       return expected(await this.server.post('/_reshard/jobs', body), 201, 400);
     }
     if (ranges.length >= PARTITIONS_MAX) return undefined;
-    const body = { type: 'split', db: database.name, range: this.random.pick(ranges) };
+    const body = { type: 'split', db: database, range: this.random.pick(ranges) };
     return expected(await this.server.post('/_reshard/jobs', body), 201, 400, 404);
   }
 
