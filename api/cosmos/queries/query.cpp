@@ -44,6 +44,8 @@ namespace sql = query::sql;
 using partitioning::ScanBudget;
 using partitioning::ScanState;
 
+constexpr int runs_per_page_max = 3;
+
 partitioning::KeyValue key_value(const boost::json::value& value) {
   if (value.is_string()) return std::string(value.get_string());
   if (value.is_bool()) return value.get_bool();
@@ -297,7 +299,12 @@ Handled serve_query(Call& call) {
   }
   if (!query) co_return std::unexpected(std::move(query).error());
   if (call.flag("x-ms-cosmos-is-query-plan-request")) co_return co_await plan_query(opened, **query);
-  co_return co_await run_query(call, opened, std::move(*query), times);
+  for (int runs_left = runs_per_page_max;;) {
+    auto reply = co_await run_query(call, opened, *query, times);
+    // A change of the policy has removed an index while the page was read by it. Nothing was sent yet.
+    const bool is_index_lost = !reply && reply.error().code == ErrorCode::no_usable_index;
+    if (!is_index_lost || --runs_left == 0) co_return reply;
+  }
 }
 
 }  // namespace octavo::api::cosmos

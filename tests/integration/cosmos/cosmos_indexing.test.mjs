@@ -236,6 +236,22 @@ describe('the indexing policy of a container', () => {
     }
   });
 
+  test('a page that is being read is completed when the policy removes its index', async () => {
+    const own = await newContainer(cosmosClient(server));
+    await fill(own);
+    await indexed(own);
+    await own.scripts.userDefinedFunctions.create({ id: 'slow', body: 'function () { for (var end = Date.now() + 3; Date.now() < end;); return true; }' });
+    assert.equal((await ask('SELECT TOP 1 VALUE c.id FROM c ORDER BY c.rank', {}, own)).read, 1);
+    const running = ask('SELECT c.id, c.rank FROM c WHERE udf.slow() ORDER BY c.rank', { maxItemCount: 1000 }, own);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const { resource } = await own.read();
+    await own.replace({ ...resource, indexingPolicy: { indexingMode: 'none', automatic: false } });
+    const { items } = await running;
+    assert.deepEqual(new Set(items.map((item) => item.id)), new Set(people.map((p) => p.id)));
+    const ranks = items.map((item) => item.rank ?? -1);
+    assert.deepEqual(ranks, ranks.toSorted((a, b) => a - b));
+  });
+
   test('_find of the CouchDB API uses the container\'s index, whose strings are in another order', async () => {
     const db = encodeURIComponent(`${container.url.match(/dbs\/([^/]+)/)[1]}/items`);
     const explained = await server.post(`/${db}/_explain`, { selector: { group: 'g3' } });
