@@ -90,11 +90,15 @@ std::optional<std::string_view> path_text(const json::value& entry) {
   return std::string_view(path->get_string());
 }
 
+std::string identity_of_path(std::uint64_t path) {
+  return fmt::format("auto{:016x}", path);
+}
+
 IndexDefinition named_part(AutomaticIndexPtr automatic, std::uint64_t path, std::string name) {
   IndexDefinition definition;
   definition.name = std::move(name);
   definition.partitioned = true;
-  definition.identity = fmt::format("auto{:016x}", path);
+  definition.identity = identity_of_path(path);
   definition.automatic = std::move(automatic);
   definition.automatic_path = path;
   return definition;
@@ -434,9 +438,13 @@ bool is_of_policy(const IndexDefinition& definition) {
 
 IndexDefinitionPtr complete_path_definition(AutomaticIndexPtr automatic, const FieldPath& base) {
   IndexDefinition definition = *automatic_path_definition(std::move(automatic), base);
-  definition.identity += complete_path_mark;
+  definition.identity = complete_path_identity(base);
   definition.absence = automatic_definition(AutomaticIndex::of_absence(base));
   return std::make_shared<const IndexDefinition>(std::move(definition));
+}
+
+std::string complete_path_identity(const FieldPath& base) {
+  return identity_of_path(AutomaticIndex::path_hash(base)) + complete_path_mark;
 }
 
 std::string_view index_of_path(std::string_view identity) {

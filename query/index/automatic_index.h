@@ -156,6 +156,8 @@ IndexDefinitionPtr automatic_path_definition(AutomaticIndexPtr automatic, const 
                                              const FieldPath* below = nullptr);
 /// The path `base` with an entry for every document: with those of the absence index of `base`.
 IndexDefinitionPtr complete_path_definition(AutomaticIndexPtr automatic, const FieldPath& base);
+/// The identity of that definition, which does not depend on the policy.
+std::string complete_path_identity(const FieldPath& base);
 /// The identity of a path without its absence index, of either; any other identity is returned as it is.
 std::string_view index_of_path(std::string_view identity);
 IndexDefinitionPtr automatic_composite_definition(AutomaticIndexPtr automatic, std::size_t number);

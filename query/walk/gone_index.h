@@ -15,8 +15,8 @@ namespace octavo::query {
 
 /// An index by whose entries the previous pages were read: a JSON index, or a path or a composite index of an automatic
 /// one. It was deleted, or removed by a change of the indexing policy, so the remaining rows are sorted like its
-/// entries. It also stands for the documents by id, if these were read for one side of a union and another side has
-/// lost its index.
+/// entries. So are the rows of a path whose absence index is being built, until pages can be read by it. It also stands
+/// for the documents by id, if these were read for one side of a union and another side has lost its index.
 ///
 /// Format (index of a continuation):
 ///   start     := ['@' partition_id:varint] ['|' side:varint] [direction] (path | several | 'p')

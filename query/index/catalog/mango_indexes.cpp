@@ -335,6 +335,12 @@ bool MangoIndexes::want_absence(const FieldPath& path) {
   return true;
 }
 
+bool MangoIndexes::is_making_absence(const FieldPath& path) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(
+      absences_, [&](const Absence& absence) { return absence.definition->automatic->absent_path() == path; });
+}
+
 Task<Expected<std::shared_ptr<const IndexCatalog>>> MangoIndexes::wait_for_absence(
     FieldPath path, std::chrono::steady_clock::time_point deadline) {
   using Result = Expected<std::shared_ptr<const IndexCatalog>>;

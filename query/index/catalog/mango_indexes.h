@@ -105,6 +105,8 @@ class MangoIndexes {
   /// Has the absence index of a path of the automatic index made in the background. False: it is not worth waiting
   /// for: a query has waited in vain, or there are absences_max, or the policy does not include the path.
   bool want_absence(const FieldPath& path);
+  /// Whether the absence index of `path` exists or is being made.
+  bool is_making_absence(const FieldPath& path) const;
   /// Waits until the catalog has the absence index of `path`, or until the deadline; returns the catalog of then.
   /// Errors: as of catalog().
   Task<Expected<std::shared_ptr<const IndexCatalog>>> wait_for_absence(FieldPath path,

@@ -52,8 +52,10 @@ PlanRequest request_for(const SqlQuery& query, const SqlConstraints& constraints
   PlanRequest request;
   request.selector = constraints.selector;
   request.ordinal = constraints.ordinal;
-  const bool sorted_before = continuation && (continuation->kind == Continuation::Kind::sorted ||
-                                              continuation->kind == Continuation::Kind::walked);
+  // Rows for clients that merge are in the same order with and without an index, which may have been built meanwhile.
+  const bool is_merged = query.program().is_merged_by_client;
+  const bool sorted_before = continuation && (continuation->kind == Continuation::Kind::walked ||
+                                              (continuation->kind == Continuation::Kind::sorted && !is_merged));
   if (!collects_results(query) && !sorted_before) request.sort = constraints.sort;
   request.sort_is_ordinal = constraints.sort_is_ordinal;
   request.sort_keeps_missing = true;
@@ -171,14 +173,19 @@ Expected<PlanningTask> begin_planning(const partitioning::Database& database, Sq
 }
 
 // The property that the query is sorted by, if items without it are among the results and only an absence index would
-// let it be read in order.
-const FieldPath* path_of_missing_order(const PlanningTask& task, const IndexCatalog& catalog) {
+// let it be read in order: with it, the index of the path must be able to sort.
+Expected<std::optional<FieldPath>> path_of_missing_order(MangoIndexes& indexes, const IndexCatalog& catalog,
+                                                         const PlanningTask& task) {
   const PlanRequest& request = task.request;
-  if (request.sort.size() != 1 || request.matches_nothing || !catalog.automatic) return nullptr;
+  if (request.sort.size() != 1 || request.matches_nothing || !catalog.automatic) return std::nullopt;
   const FieldPath& path = request.sort.front().path;
   const bool is_defined = request.selector.constraint_for(path).requires_exists();
   const bool is_indexed = catalog.automatic->definition->automatic->covers(path);
-  return !is_defined && is_indexed && !catalog.absence_of(path) ? &path : nullptr;
+  if (is_defined || !is_indexed || catalog.absence_of(path)) return std::nullopt;
+  const SqlScope& scope = task.prepared->scope;
+  StorageStatistics statistics(indexes.database(), scope.partition_key, scope.physical_partition);
+  OCTAVO_TRY(const bool is_exact, statistics.order_is_exact(catalog.automatic_path(path, false)));
+  return is_exact ? std::optional(path) : std::nullopt;
 }
 
 // Asks for the absence index of the path. False: it will not be made, or is not worth waiting for. Every reader of
@@ -193,6 +200,21 @@ Expected<bool> want_absence(MangoIndexes& indexes, const IndexCatalog& catalog, 
     if (present.rows < documents.count / 2) return false;
   }
   return indexes.want_absence(path);
+}
+
+// Lets the first page be sorted like the entries of an index that is not ready: the next pages are read by it once it
+// is. Rows for clients that merge keep their own order.
+void sort_like_coming_index(const MangoIndexes& indexes, const IndexCatalog& catalog, const FieldPath& order,
+                            PlanningTask& task) {
+  PreparedSql& prepared = *task.prepared;
+  if (prepared.continuation || prepared.query->program().is_merged_by_client) return;
+  // The walk of a single value need not have the direction of ORDER BY.
+  const bool is_whole = task.request.selector.constraint_for(order).is_everything();
+  if (!is_whole || catalog.absence_of(order) || !indexes.is_making_absence(order)) return;
+  const auto index = complete_path_definition(catalog.automatic->definition->automatic, order);
+  prepared.gone_index = GoneIndex::of(*index, task.request.sort.front().descending);
+  task.request.sort.clear();
+  task.request.matches_needed = all_rows;
 }
 
 // What the previous page was read by, if it is known from the continuation alone.
@@ -333,13 +355,14 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(MangoIndexes& ind
   PreparedSql& prepared = *task.prepared;
   if (task.ready) co_return Result(task.prepared);
   OCTAVO_CO_TRY(auto catalog, indexes.catalog());
-  const FieldPath* order = path_of_missing_order(task, *catalog);
+  OCTAVO_CO_TRY(const auto order, path_of_missing_order(indexes, *catalog, task));
   if (order) {
     OCTAVO_CO_TRY(const bool waits, want_absence(indexes, *catalog, *order));
     const auto deadline = std::chrono::steady_clock::now() + sql_build_patience;
     if (waits) {
       OCTAVO_CO_TRY(catalog, co_await indexes.wait_for_absence(*order, deadline));
     }
+    sort_like_coming_index(indexes, *catalog, *order, task);
   }
   PlannerScope& planner_scope = task.planner_scope;
   std::optional<StorageStatistics> statistics;
@@ -359,7 +382,7 @@ Task<Expected<std::shared_ptr<const PreparedSql>>> prepare_sql(MangoIndexes& ind
   }
   OCTAVO_CO_TRY_VOID(finish_planning(task, catalog->generation));
   prepared.keepable = !prepared.continuation && !planner_scope.ignore_unbuilt && !planning.explain &&
-                      !planning.ignore_global && !prepared.plan().order_may_lapse;
+                      !planning.ignore_global && !prepared.plan().order_may_lapse && !prepared.gone_index;
   if (const auto documents = statistics->documents()) prepared.planned_documents = documents->count;
   co_return Result(task.prepared);
 }
@@ -371,8 +394,10 @@ Expected<std::shared_ptr<const PreparedSql>> prepare_sql_now(MangoIndexes& index
   OCTAVO_TRY(PlanningTask task, begin_planning(database, std::move(query), std::move(scope), shape, continuation, {}));
   if (task.ready) return task.prepared;
   OCTAVO_TRY(const auto catalog, indexes.catalog());
-  if (const FieldPath* order = path_of_missing_order(task, *catalog)) {
+  OCTAVO_TRY(const auto order, path_of_missing_order(indexes, *catalog, task));
+  if (order) {
     OCTAVO_TRY_VOID(want_absence(indexes, *catalog, *order));
+    sort_like_coming_index(indexes, *catalog, *order, task);
   }
   task.planner_scope.ignore_unbuilt = true;
   task.planner_scope.ignore_global = true;  // they may lag behind the last writes

@@ -35,7 +35,7 @@ struct PreparedSql : CachedQuery {
   std::size_t sure = 0;
   std::vector<WalkedPart> walked;                ///< from the continuation: of plans that were left
   std::optional<Continuation> continuation;      ///< of the previous page
-  std::optional<GoneIndex> gone_index;           ///< by which the previous page was read
+  std::optional<GoneIndex> gone_index;           ///< by which the previous page was read, or the next one may be
   std::vector<Selector> sides;                   ///< of the union that the previous page was a part of, with gone_index
   bool presorted = false;                        ///< the first plan reads in the order of the query's ORDER BY
   std::vector<Candidate> candidates;             ///< with `explain` only

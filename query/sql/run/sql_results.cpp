@@ -158,7 +158,10 @@ SqlExecution::Implementation::Flow SqlExecution::Implementation::collect_row(std
   if (!program().append_projection(evaluation_, row.text) || evaluation_.failed()) return Flow::next;
   row.key = *key;
   if (reads_in_runs_) row.run = runs_.current();
-  if (is_left()) {
+  if (gone_rows_) {
+    row.entry = gone_rows_->entry();
+    row.positions = combinations_.positions();
+  } else if (is_left()) {
     if (left_walk_.sorts_by_entries() || left_walk_.find_entry()) row.entry = left_walk_.entry();
     row.positions = combinations_.positions();
     row.order_bytes = row_key_.order_bytes();
@@ -207,6 +210,11 @@ void SqlExecution::Implementation::continue_after_last() {
     next_ = point_after({.key = row.entry});
     if (!program().sources.empty()) next_->positions = row.positions;
     return;
+  }
+  if (prepared_->gone_index) {
+    next_ = point_by_index(*prepared_->gone_index, row.entry);
+    if (next_ && !program().sources.empty()) next_->positions = row.positions;
+    if (next_) return;
   }
   next_.emplace();
   next_->kind = mode_ == Mode::grouping ? Continuation::Kind::grouped : Continuation::Kind::sorted;

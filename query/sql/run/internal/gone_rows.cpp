@@ -35,10 +35,11 @@ const std::string* GoneRows::make_key() {
   const auto root = parser_.parse(document.body);
   if (!root || !evaluation_.work(document.body.size())) return nullptr;
   key_.clear();
-  const auto entry = index_.entry_of({*root, document.body, document.id, document.revision});
+  auto entry = index_.entry_of({*root, document.body, document.id, document.revision});
   if (!index_.is_part()) {
     if (!entry) return nullptr;
     append_entry(key_, *entry, down_);
+    entry_ = *std::move(entry);
   } else {
     const auto part = part_of(document, *root);
     if (!part || *part == Part::before) return nullptr;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "query/index/automatic_index.h"
 #include "query/sql/evaluate/program.h"
-#include "query/walk/gone_index.h"
 
 namespace octavo::query::sql {
 
@@ -40,6 +40,16 @@ Continuation point_after(const PreparedSql& prepared, const Plan& by, const Read
     }
   }
   if (branches.size() > 1) point.kind = Continuation::Kind::combined;
+  return point;
+}
+
+std::optional<Continuation> point_by_index(const GoneIndex& index, std::string entry) {
+  if (!index.has_absences || !index.down || index.is_part()) return std::nullopt;
+  Continuation point;
+  point.kind = Continuation::Kind::automatic;
+  point.identity = complete_path_identity(index.fields.front().path);
+  point.start = index.to_text();
+  point.key = std::move(entry);
   return point;
 }
 

@@ -8,6 +8,7 @@
 #include "query/plan/plan.h"
 #include "query/sql/run/continuation.h"
 #include "query/sql/run/sql_preparation.h"
+#include "query/walk/gone_index.h"
 
 /// The points at which a page of a query may end, as continuations. What OFFSET and LIMIT have left is not in them, nor
 /// what other plans have returned.
@@ -22,6 +23,10 @@ struct ReadingPoint {
 
 /// The next page reads on after `last`, by the plan `by`.
 Continuation point_after(const PreparedSql& prepared, const Plan& by, const ReadingPoint& last);
+
+/// The next page reads on after the row with this entry, by the index that this page is sorted like: it may be there by
+/// then. Otherwise that page is sorted, too. nullopt: a page cannot begin so.
+std::optional<Continuation> point_by_index(const GoneIndex& index, std::string entry);
 
 // Pages that the index of the first plan is read for in the order of ORDER BY, while equal rows have an order of their
 // own.
