@@ -28,6 +28,7 @@ namespace octavo::storage {
 class RowLog;
 class Store;
 class StoreCompaction;
+class StoreCopy;
 
 /// The library that stores the data: for information only.
 struct StorageEngine {
@@ -92,7 +93,7 @@ class Transaction {
  private:
   friend class Cursor;
   friend class Store;
-  friend class StoreCompaction;
+  friend class StoreCopy;
   friend class TreeSize;
 };
 
@@ -277,6 +278,7 @@ class Store {
  private:
   friend class ReadTransaction;
   friend class StoreCompaction;
+  friend class StoreCopy;
   friend class WriteTransaction;
 
   /// Readers announce themselves in the slot of their thread, so that they share no cache line. A thread that needs the
@@ -355,9 +357,9 @@ class Store {
   std::atomic<std::uint64_t> acknowledged_{0};
 
   std::mutex turn_queue_;         ///< held while waiting for the turn, so that the next turn is the other thread's
-  std::mutex write_turn_;         ///< held by write(), and by a compaction while it replaces the file
-  RowLog* row_log_ = nullptr;     ///< of a running compaction; guarded by write_turn_
-  bool is_compacting_ = false;    ///< the draft is in use; guarded by gate_mutex_
+  std::mutex write_turn_;         ///< held by write(), and by a copy of the store at its end
+  RowLog* row_log_ = nullptr;     ///< of a running copy; guarded by write_turn_
+  bool is_being_copied_ = false;  ///< a draft is in use; guarded by gate_mutex_
   std::mutex replacement_mutex_;  ///< serializes the syncs of a replacement
   /// A compaction has replaced the file, and a power loss may still bring the old one back.
   std::atomic<bool> replacement_unsynced_{false};

@@ -115,7 +115,7 @@ int Store::commit(MDB_txn* transaction) {
 Expected<void> Store::open_alone(bool for_writing) {
   OCTAVO_ASSERT(gate_closed_.load(std::memory_order_seq_cst));
   OCTAVO_ASSERT(!is_open());
-  if (!is_compacting_) {
+  if (!is_being_copied_) {
     // What a compaction left that a crash ended. If it cannot be removed, the next compaction tries again.
     std::error_code ignored;
     remove_folder(draft_folder(), ignored);
@@ -296,7 +296,7 @@ Store::Attempt Store::try_to_write(std::size_t expected_bytes, FunctionRef<Expec
   return attempt;
 }
 
-// Commits, and tells a compaction whether the rows are stored. Where that is unknown it gives up.
+// Commits, and tells a copy whether the rows are stored. Where that is unknown it gives up.
 int Store::commit_logged(MDB_txn* transaction) {
   if (row_log_ == nullptr) return commit(transaction);
   int code = 0;

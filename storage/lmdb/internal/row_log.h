@@ -15,10 +15,10 @@
 namespace octavo::storage {
 
 /// The rows that transactions have changed in a store, in the order of their commits, each with its new value: what a
-/// compaction applies to its copy.
+/// copy of the store is brought up to date with (StoreCopy).
 ///
 /// The writer adds, cuts and seals; another thread takes. It never fails a write: it breaks off instead, when memory is
-/// short or more than waiting_bytes_max wait, and the compaction gives up.
+/// short or more than waiting_bytes_max wait, and the copy is given up.
 class RowLog {
  public:
   static constexpr std::size_t waiting_bytes_max = 256ULL << 20;

@@ -1,4 +1,4 @@
-// Compaction of a store beside reads and writes, compared with a model.
+// Compaction and backup of a store beside reads and writes, compared with a model.
 #include "storage/lmdb/store_compaction.h"
 
 #include <array>
@@ -14,6 +14,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "storage/lmdb/store_backup.h"
 #include "support/random.h"
 #include "support/temporary_folder.h"
 
@@ -132,6 +133,20 @@ struct ModelledStore {
 
 Expected<void> compact_store(Store& store, std::function<bool()> stopped = {}) {
   return StoreCompaction(store, {.stopped = std::move(stopped), .slice_bytes = 3'000}).run();
+}
+
+/// Backs the store up into the folder "copy" beside it.
+Expected<void> back_up(ModelledStore& subject, std::function<bool()> stopped = {}) {
+  return StoreBackup(*subject.store, subject.folder.path() / "copy",
+                     {.stopped = std::move(stopped), .slice_bytes = 3'000})
+      .run();
+}
+
+bool is_copy_as_modelled(const ModelledStore& subject) {
+  Store::Options options = subject.options;
+  options.folder = subject.folder.path() / "copy";
+  Store copy(options);
+  return rows_of(copy) == subject.rows;
 }
 
 std::uint64_t bytes_of_file(Store& store) {
@@ -279,4 +294,65 @@ TEST_CASE("a compaction gives up when the store is emptied") {
   CHECK(count_all(*subject.store) == 0);
   REQUIRE(compact_store(*subject.store));
   CHECK(count_all(*subject.store) == 0);
+}
+
+TEST_CASE("a backup has every row, whatever transactions change between its steps, and the store stays as it is") {
+  for (Random::result_type seed = 1; seed <= 12; ++seed) {
+    CAPTURE(seed);
+    ModelledStore subject(seed);
+    for (int i = 0; i < 20; ++i) subject.change_rows(40);
+    int steps = 0;
+    REQUIRE(back_up(subject, [&] {
+      ++steps;
+      subject.change_rows(1 + below(subject.random, 6));
+      return false;
+    }));
+    CHECK(steps > 20);
+    CHECK(is_copy_as_modelled(subject));
+    CHECK(subject.is_as_modelled());
+    // Later writes are not in it.
+    const ModelRows before = subject.rows;
+    while (subject.rows == before) subject.change_rows(20);
+    CHECK_FALSE(is_copy_as_modelled(subject));
+  }
+}
+
+TEST_CASE("a backup that is stopped at any step leaves no copy, and the store as it was") {
+  bool is_complete = false;
+  for (int step = 1; !is_complete; ++step) {
+    CAPTURE(step);
+    ModelledStore subject(7);
+    for (int i = 0; i < 4; ++i) subject.change_rows(20);
+    int steps = 0;
+    const auto result = back_up(subject, [&] { return ++steps == step; });
+    is_complete = result.has_value();
+    if (!is_complete) CHECK(result.error().code == ErrorCode::timeout);
+    CHECK(std::filesystem::exists(subject.folder.path() / "copy") == is_complete);
+    subject.change_rows(5);
+    CHECK(subject.is_as_modelled());
+    REQUIRE(step < 1'000);
+  }
+}
+
+TEST_CASE("backups and compactions of a store wait for each other, beside a thread that writes all the time") {
+  ModelledStore subject(2);
+  for (int i = 0; i < 10; ++i) subject.change_rows(40);
+  std::atomic<bool> is_over{false};
+  std::thread writer([&] {
+    while (!is_over) subject.change_rows(4);
+  });
+  std::vector<Expected<void>> compacted;
+  std::thread compacting([&] {
+    for (int i = 0; i < 3; ++i) compacted.push_back(compact_store(*subject.store));
+  });
+  std::vector<Expected<void>> backed_up;
+  for (int i = 0; i < 3; ++i) backed_up.push_back(back_up(subject));
+  compacting.join();
+  is_over = true;
+  writer.join();
+  for (const auto& result : compacted) CHECK(result);
+  for (const auto& result : backed_up) CHECK(result);
+  CHECK(subject.is_as_modelled());
+  REQUIRE(back_up(subject));
+  CHECK(is_copy_as_modelled(subject));
 }
