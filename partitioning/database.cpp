@@ -200,7 +200,7 @@ Expected<storage::Snapshot> Database::snapshot_for_partition_key(std::string_vie
 }
 
 std::string Database::format_sequence(storage::Sequence sequence) const {
-  return fmt::format("{}-{}", sequence, record_.instance_tag);
+  return fmt::format("{}-{}", sequence, feed_tag());
 }
 
 Expected<FeedPosition> Database::parse_sequence(std::string_view text) const {
@@ -222,9 +222,10 @@ Expected<FeedPosition> Database::parse_sequence(std::string_view text) const {
   position.floor = position.sequence;
   if (!tag.empty()) {
     tag.remove_prefix(1);
-    // A sequence of another incarnation has no meaning here: start again, so that nothing is missed.
-    if (!tag.starts_with(record_.instance_tag)) return FeedPosition{};
-    tag.remove_prefix(record_.instance_tag.size());
+    // A sequence of another incarnation, or of the time before a backup was put back, has no meaning here: start again,
+    // so that nothing is missed.
+    if (!tag.starts_with(feed_tag())) return FeedPosition{};
+    tag.remove_prefix(feed_tag().size());
     if (!tag.empty()) {
       if (tag.front() != '.') return FeedPosition{};
       tag.remove_prefix(1);

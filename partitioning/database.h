@@ -71,6 +71,8 @@ class Database : public std::enable_shared_from_this<Database> {
   const std::string& name() const { return *name_.load(std::memory_order_acquire); }
   /// Hexadecimal tag of this incarnation: a re-created database has a different one.
   const std::string& instance_tag() const { return record_.instance_tag; }
+  /// What positions in the change feed have: the instance tag, or another one since the database came from a backup.
+  const std::string& feed_tag() const { return record_.feed_tag.empty() ? record_.instance_tag : record_.feed_tag; }
   bool partitioned() const { return record_.partitioned; }
   bool auto_index() const { return record_.auto_index; }
   storage::KeyScheme key_scheme() const { return record_.key_scheme; }
@@ -235,7 +237,7 @@ class Database : public std::enable_shared_from_this<Database> {
   /// document.
   Expected<storage::Sequence> visible_sequence() const;
   /// Format (sequence of a database):
-  ///   sequence := number "-" instance tag ["." floor]        only if the floor is above the number
+  ///   sequence := number "-" feed tag ["." floor]            only if the floor is above the number
   std::string format_sequence(storage::Sequence sequence) const;
   /// Accepts `n`, `n-<tag>`, `n-<tag>.<floor>`, `now`, and all of them in JSON quotes; another incarnation's tag gives
   /// 0, without a floor: the reader may have seen what was deleted since. Error bad_request otherwise.

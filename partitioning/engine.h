@@ -72,6 +72,7 @@ using ExtensionFactory = std::function<std::unique_ptr<DatabaseExtension>(Databa
 ///
 /// Format (data folder):
 ///   octavo.format                 the number of the folder's format as text, "2"; a higher one is refused
+///   octavo.backup                 text, in a backup that no server has been started with
 ///   octavo.lock                   is locked (flock) while a process uses the folder
 ///   octavo.address                the URL of `/_up` as text, while a server serves from the folder
 ///   development-certificate.pem   the server's own certificate and its key, if it needed one
@@ -96,6 +97,10 @@ class Engine {
   static Expected<std::unique_ptr<Engine>> open(const config::Settings& settings, ExtensionFactory extensions,
                                                 storage::FaultInjector* faults = nullptr);
   ~Engine();
+
+  /// In a backup that no server was started with: gives the change feeds of all databases new positions, as clients may
+  /// have seen changes that it does not have. Call it before databases are opened. Errors: those of the disk.
+  Expected<void> take_up_backup();
 
   /// The settings in effect. A reference stays valid, but does not show later changes.
   const config::Settings& settings() const { return settings_.now(); }
@@ -187,6 +192,8 @@ class Engine {
   SharedBudgets& shared_budgets() { return shared_budgets_; }
   /// How near the partitions of the open databases are to their limits, each as of its last requests.
   const LimitWatch& limit_watch() const { return limit_watch_; }
+  /// Whether clients write at the moment. About.
+  bool is_busy() const;
   /// Why the newest write of documents failed on the disk (disk_full, io_failure); nullopt: it did not fail.
   std::optional<ErrorCode> disk_failure() const { return writers_.disk_failure(); }
   /// The threads that commit, for statistics.
@@ -226,7 +233,6 @@ class Engine {
   void tend_compactions();
   void tend_limits();
   void note_commit();
-  bool is_busy() const;
 
   config::LiveSettings settings_;
   ExtensionFactory extensions_;

@@ -8,6 +8,8 @@
 #include <spdlog/spdlog.h>
 
 #include "base/assert.h"
+#include "base/digest.h"
+#include "base/encoding.h"
 #include "base/jobs/sleep.h"
 #include "base/memory_retry.h"
 #include "partitioning/engine.h"
@@ -58,6 +60,14 @@ Expected<std::shared_ptr<Database>> Engine::open_incarnation(std::string_view na
     return fail(ErrorCode::not_found, "Database does not exist.");
   }
   return opened;
+}
+
+// After a crash in between all get other tags once more.
+Expected<void> Engine::take_up_backup() {
+  if (!data_folder_.is_backup()) return {};
+  constexpr std::size_t tag_bytes = 16;
+  OCTAVO_TRY_VOID(catalog_->replace_feed_tags([] { return crypto::hex_encode(crypto::random_bytes(tag_bytes)); }));
+  return data_folder_.forget_backup();
 }
 
 Expected<void> Engine::rename_database(Database& database, const std::string& name, bool keep_alias) {

@@ -6,10 +6,11 @@
 // Format (database record):
 //   database record := version:u8 instance_tag:sized created_s:u48 flags:u8 (1 partitioned, 2 auto_index)
 //                      revs_limit:varint entry_count:varint (first:u64 last:u64 folder:sized)*
-//                      [version 2 to 5: key_scheme:u8 definition:sized]
-//                      [version 3 to 5: for each entry ancestor_count:varint ancestor:varint*]
-//                      [version 4, 5: created_q:varint former_count:varint (partition_id:varint first:u64 last:u64)*]
-//                      [version 5: sequence_base:varint]
+//                      [version 2 to 6: key_scheme:u8 definition:sized]
+//                      [version 3 to 6: for each entry ancestor_count:varint ancestor:varint*]
+//                      [version 4 to 6: created_q:varint former_count:varint (partition_id:varint first:u64 last:u64)*]
+//                      [version 5, 6: sequence_base:varint]
+//                      [version 6: feed_tag:sized]
 //
 // A record is written in the lowest version that can express it, so that older programs can read it.
 #include "storage/catalog.h"
@@ -19,6 +20,7 @@
 
 #include "base/assert.h"
 #include "base/byte_codec.h"
+#include "storage/lmdb/store_backup.h"
 
 namespace octavo::storage {
 namespace {
@@ -29,6 +31,7 @@ constexpr std::uint8_t defined_row_version = 2;
 constexpr std::uint8_t split_row_version = 3;
 constexpr std::uint8_t merged_row_version = 4;
 constexpr std::uint8_t successor_row_version = 5;
+constexpr std::uint8_t restored_row_version = 6;
 constexpr std::size_t change_bytes = 1 << 16;
 /// Disk space kept for changes that must be possible on a full disk: removing a database, and changing who may read
 /// one. A deletion copies a few pages of each tree.
@@ -56,9 +59,11 @@ std::string encode(const DatabaseRecord& record) {
   const bool defined = record.key_scheme != KeyScheme::text || !record.definition.empty();
   const bool split =
       std::ranges::any_of(record.partition_map, [](const auto& entry) { return !entry.ancestors.empty(); });
-  const bool follows = record.sequence_base != 0;
+  const bool restored = !record.feed_tag.empty();
+  const bool follows = record.sequence_base != 0 || restored;
   const bool merged = !record.former.empty() || follows;
-  writer.u8(follows   ? successor_row_version
+  writer.u8(restored  ? restored_row_version
+            : follows ? successor_row_version
             : merged  ? merged_row_version
             : split   ? split_row_version
             : defined ? defined_row_version
@@ -94,6 +99,7 @@ std::string encode(const DatabaseRecord& record) {
     }
   }
   if (follows) writer.varint(record.sequence_base);
+  if (restored) writer.sized_bytes(record.feed_tag);
   return out;
 }
 
@@ -102,7 +108,7 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
   DatabaseRecord record;
   record.name = name;
   const std::uint8_t version = reader.u8();
-  bool known = version >= plain_row_version && version <= successor_row_version;
+  bool known = version >= plain_row_version && version <= restored_row_version;
   record.instance_tag = reader.sized_bytes();
   record.created_s = static_cast<std::int64_t>(reader.u48());
   const std::uint8_t flags = reader.u8();
@@ -143,6 +149,7 @@ Expected<DatabaseRecord> decode(std::string_view name, std::string_view bytes) {
     }
   }
   if (version >= successor_row_version) record.sequence_base = reader.varint();
+  if (version >= restored_row_version) record.feed_tag = reader.sized_bytes();
   if (!known || !reader.ok() || record.partition_map.empty()) {
     return fail(ErrorCode::corrupted, "The catalog's record of database '" + std::string(name) + "' is damaged.");
   }
@@ -478,6 +485,23 @@ Expected<void> Catalog::change_fact(std::string_view area, std::string_view name
     OCTAVO_TRY(const std::string after, change(before));
     return transaction.put(store_.tree(facts_tree), key, after);
   });
+}
+
+Expected<void> Catalog::back_up(const std::filesystem::path& folder, StoreCopy::Options options) {
+  return StoreBackup(store_, folder, std::move(options)).run();
+}
+
+Expected<void> Catalog::replace_feed_tags(FunctionRef<std::string()> new_tag) {
+  const std::lock_guard lock(write_mutex_);
+  OCTAVO_TRY(std::vector<DatabaseRecord> records, all());
+  return store_.write(change_bytes + records.size() * row_bytes_around,
+                      [&](WriteTransaction& transaction) -> Expected<void> {
+                        for (DatabaseRecord& record : records) {
+                          record.feed_tag = new_tag();
+                          OCTAVO_TRY_VOID(transaction.put(store_.tree(databases), record.name, encode(record)));
+                        }
+                        return {};
+                      });
 }
 
 }  // namespace octavo::storage

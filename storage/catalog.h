@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/function_ref.h"
 #include "storage/lmdb/store.h"
+#include "storage/lmdb/store_copy.h"
 
 namespace octavo::storage {
 
@@ -69,6 +70,9 @@ struct DatabaseRecord {
   std::uint32_t created_q = 0;  ///< physical partitions at the creation; 0: no merge yet, so it follows from the map
   /// All sequences are above it: positions in the feed of a database whose name this one has taken over are not.
   std::uint64_t sequence_base = 0;
+  /// In the positions of the change feed instead of the instance tag, if the database came from a backup: positions of
+  /// before may be beyond what the backup has. Or empty.
+  std::string feed_tag = {};
 };
 
 /// A change of a database's name.
@@ -149,6 +153,11 @@ class Catalog {
   static FactChange security(std::string_view name, std::optional<std::string> json);
   /// Area of facts that are removed with the database.
   static std::string area_of_database(std::string_view instance_tag) { return "of:" + std::string(instance_tag); }
+
+  /// Copies the catalog into `folder`, as StoreBackup does.
+  Expected<void> back_up(const std::filesystem::path& folder, StoreCopy::Options options);
+  /// Gives every database another feed_tag, in one transaction.
+  Expected<void> replace_feed_tags(FunctionRef<std::string()> new_tag);
 
   void close();
 

@@ -20,6 +20,7 @@ namespace {
 constexpr int folder_format = 2;
 constexpr std::string_view folder_format_file = "octavo.format";
 constexpr std::string_view folder_lock_file = "octavo.lock";
+constexpr std::string_view backup_mark_file = "octavo.backup";
 
 std::unexpected<Error> io_error(std::string_view action, const std::filesystem::path& path,
                                 const std::error_code& error) {
@@ -151,6 +152,38 @@ Expected<void> DataFolder::check_catalog() const {
               fmt::format("the data folder {} has lost its catalog (catalog/data.mdb), without which its databases "
                           "have no names: restore it from a copy",
                           path_.string()));
+}
+
+bool DataFolder::exists_in(const std::filesystem::path& path) {
+  std::error_code unknown;
+  return std::filesystem::is_regular_file(path / folder_lock_file, unknown);
+}
+
+bool DataFolder::is_locked(const std::filesystem::path& path) {
+  const int descriptor = ::open((path / folder_lock_file).c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) return errno != ENOENT;
+  const bool is_free = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+  ::close(descriptor);
+  return !is_free;
+}
+
+bool DataFolder::is_backup() const {
+  std::error_code unknown;
+  return std::filesystem::exists(path_ / backup_mark_file, unknown);
+}
+
+Expected<void> DataFolder::mark_as_backup() {
+  std::error_code error;
+  replace_file(path_ / backup_mark_file, "a backup: the first start gives its change feeds new positions\n", error);
+  if (error) return io_error("cannot write", path_ / backup_mark_file, error);
+  return sync_folder_names(path_, faults_);
+}
+
+Expected<void> DataFolder::forget_backup() {
+  std::error_code error;
+  std::filesystem::remove(path_ / backup_mark_file, error);
+  if (error) return io_error("cannot remove", path_ / backup_mark_file, error);
+  return sync_folder_names(path_, faults_);
 }
 
 std::vector<std::string> DataFolder::database_folders(std::error_code& error) const {

@@ -28,6 +28,17 @@ class DataFolder {
   /// Whether open() has made the folder, or found nothing of a data folder in it.
   bool is_new() const { return is_new_; }
 
+  /// Whether there is a data folder at `path`.
+  static bool exists_in(const std::filesystem::path& path);
+  /// Whether a process uses the data folder at `path`. True also if that cannot be found out.
+  static bool is_locked(const std::filesystem::path& path);
+
+  /// Whether it is a backup that no server has been started with.
+  bool is_backup() const;
+  /// Durable on return; so is the next one. Errors: disk_full, io_failure.
+  Expected<void> mark_as_backup();
+  Expected<void> forget_backup();
+
   std::filesystem::path catalog() const { return path_ / "catalog"; }
   std::filesystem::path database(std::string_view instance_tag) const { return databases() / instance_tag; }
   /// For people: which user this process is, to whom the file or folder belongs that was `denied`, or the nearest one

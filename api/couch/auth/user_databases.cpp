@@ -42,7 +42,8 @@ Expected<storage::Sequence> read_position(storage::Catalog& catalog, const parti
   OCTAVO_TRY(const auto text, catalog.fact(storage::Catalog::area_of_database(users.instance_tag()), position_name));
   storage::Sequence position = 0;
   if (text) std::from_chars(text->data(), text->data() + text->size(), position);
-  return position;
+  // In a backup the catalog may be newer than the users: then all of them are looked at again.
+  return position > users.committed_sequence() ? 0 : position;
 }
 
 /// Adds the user to the names of `list`, or removes it. False: nothing changes.

@@ -405,7 +405,7 @@ void ChangesFeed::append_sequence(std::string& out, Sequence sequence) const {
   out += '"';
   append_json_number(out, sequence);
   out += '-';
-  out += database_->instance_tag();
+  out += database_->feed_tag();
   if (sequence < floor_ && database_->may_lack_tombstones()) {
     out += '.';
     append_json_number(out, floor_);

@@ -127,6 +127,27 @@ TEST_CASE("a record of a database with merged partitions keeps the former ones")
   CHECK(found->created_q == 3);
 }
 
+TEST_CASE("a database that came from a backup has a feed tag of its own, and everything else as before") {
+  TemporaryFolder folder;
+  Catalog catalog(folder.path() / "catalog", config::Durability::ephemeral);
+  REQUIRE(catalog.open());
+  DatabaseRecord record{"shop", "abc123", 0, false, 1000, {{0, 9, "partition-0"}}};
+  record.sequence_base = 7;
+  REQUIRE(catalog.add(record));
+  REQUIRE(catalog.add({"other", "def456", 0, false, 1000, {{0, 9, "partition-0"}}}));
+  int tags = 0;
+  REQUIRE(catalog.replace_feed_tags([&] { return "tag" + std::to_string(++tags); }));
+  const auto all = catalog.all();
+  REQUIRE(all);
+  REQUIRE(all->size() == 2);
+  CHECK((*all)[0].name == "other");
+  CHECK((*all)[0].feed_tag == "tag1");
+  CHECK((*all)[1].feed_tag == "tag2");
+  CHECK((*all)[1].instance_tag == record.instance_tag);
+  CHECK((*all)[1].sequence_base == 7);
+  CHECK((*all)[1].partition_map.front().folder == record.partition_map.front().folder);
+}
+
 TEST_CASE("a record keeps all of its ranges and ancestors, however many") {
   constexpr std::uint32_t range_count = 65'537;
   TemporaryFolder folder;
