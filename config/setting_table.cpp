@@ -261,7 +261,10 @@ std::vector<Setting> make_table() {
       live(number("storage", "compaction_share", &Draft::compaction_share, {1, 99},
                   "Percent of a file of at least 16 MiB that must be unused for an automatic compaction")),
       live(size("storage", "compaction_rate", &Draft::compaction_rate, {0, 1 * TiB},
-                "What a compaction may write in a second; 0: no limit")),
+                "What a compaction, or a backup, may write in a second; 0: no limit")),
+
+      path("backup", "folder", &Draft::backup_folder,
+           "Folder that has the folders of backups (`POST /_backup`), outside of `data_dir`; none = there are none"),
 
       live(choice("uuids", "algorithm", &Draft::uuid_algorithm,
                   {"sequential", "random", "utc_random", "utc_id", "uuid_v4", "uuid_v7"},
@@ -372,6 +375,7 @@ std::string_view section_description(std::string_view section) {
   if (section == "cors") return "Browsers on other origins";
   if (section == "database") return "Limits and defaults of databases";
   if (section == "storage") return "Durability and open files";
+  if (section == "backup") return "Backups of the running server";
   if (section == "uuids") return "Ids that the server makes";
   if (section == "couch_peruser") return "A database for each user";
   if (section == "query") return "Limits and defaults of queries";

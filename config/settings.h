@@ -146,7 +146,10 @@ struct Settings {
   std::size_t queued_bytes_max = 512ULL << 20;  ///< for writes that wait for the disk, of all databases together
   CompactionMode compaction = CompactionMode::automatic;
   std::uint32_t compaction_share = 50;  ///< percent of a file that a compaction must return, to be done automatically
-  std::uint64_t compaction_rate = 0;    ///< bytes per second; 0: no limit
+  std::uint64_t compaction_rate = 0;    ///< bytes per second, also of a backup; 0: no limit
+
+  // [backup]
+  std::filesystem::path backup_folder;  ///< empty = none
 
   // [uuids]
   UuidAlgorithm uuid_algorithm = UuidAlgorithm::sequential;

@@ -217,16 +217,24 @@ Checked check_limits(const Settings& settings) {
 }
 
 // The server owns every name in its folder, and removes those that it does not know.
-Checked check_export_folder(const Settings& settings) {
-  if (settings.analytics_export_folder.empty()) return {};
+Checked check_is_outside(const Settings& settings, std::string_view name, const std::filesystem::path& path) {
+  if (path.empty()) return {};
   std::error_code failed;
-  const auto folder = std::filesystem::weakly_canonical(settings.analytics_export_folder, failed);
+  const auto folder = std::filesystem::weakly_canonical(path, failed);
   const auto data = std::filesystem::weakly_canonical(settings.data_dir, failed);
-  if (failed) return Failure(fmt::format("analytics.export_folder: {}", failed.message()));
+  if (failed) return Failure(fmt::format("{}: {}", name, failed.message()));
   const auto [in_data, rest] = std::ranges::mismatch(data, folder);
   if (in_data != data.end()) return {};
-  return Failure(fmt::format("analytics.export_folder: {} is in server.data_dir ({}): choose a folder outside of it",
-                             settings.analytics_export_folder.string(), settings.data_dir.string()));
+  return Failure(fmt::format("{}: {} is in server.data_dir ({}): choose a folder outside of it", name, path.string(),
+                             settings.data_dir.string()));
+}
+
+Checked check_folders(const Settings& settings) {
+  if (auto checked = check_is_outside(settings, "analytics.export_folder", settings.analytics_export_folder);
+      !checked) {
+    return checked;
+  }
+  return check_is_outside(settings, "backup.folder", settings.backup_folder);
 }
 
 }  // namespace
@@ -242,7 +250,7 @@ bool is_loopback(const std::string& address) {
 Checked validate(const Settings& settings) {
   for (const auto check :
        {check_bind, check_allowed_hosts, check_tls, check_admins, check_jwt_keys, check_cosmos, check_cors_enabled,
-        check_cors_origins, check_challenge, check_jwt_claims, check_peruser, check_limits, check_export_folder}) {
+        check_cors_origins, check_challenge, check_jwt_claims, check_peruser, check_limits, check_folders}) {
     if (auto checked = check(settings); !checked) return checked;
   }
   return {};

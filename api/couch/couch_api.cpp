@@ -133,7 +133,8 @@ Task<Reply> CouchApi::handle(Request& request) {
                     .settings = services_.engine.settings(),
                     .analytics = services_.analytics,
                     .active_tasks = services_.active_tasks,
-                    .cosmos_databases = services_.cosmos_databases};
+                    .cosmos_databases = services_.cosmos_databases,
+                    .backup = services_.backup};
   if (request.method == Method::options) {
     if (auto reply = cors(services.settings).preflight(request)) co_return std::move(*reply);
   }

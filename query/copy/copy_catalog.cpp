@@ -128,4 +128,20 @@ Expected<std::vector<std::string>> sources_of_copies(Catalog& catalog) {
   });
 }
 
+Expected<std::vector<std::string>> forget_running_copies(Catalog& catalog) {
+  std::vector<std::string> targets;
+  OCTAVO_TRY(const auto names, sources_of_copies(catalog));
+  for (const std::string& name : names) {
+    OCTAVO_TRY(const auto source, catalog.find(name));
+    if (!source) continue;
+    OCTAVO_TRY(const auto copies, copies_of(catalog, source->instance_tag));
+    for (const CopyRecord& record : copies) {
+      if (record.has_ended && !record.removes_target) continue;
+      targets.push_back(record.target_tag);
+      OCTAVO_TRY_VOID(erase_copy(catalog, source->instance_tag, record));
+    }
+  }
+  return targets;
+}
+
 }  // namespace octavo::query::copy

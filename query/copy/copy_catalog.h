@@ -28,6 +28,9 @@ Expected<void> store_copy(storage::Catalog& catalog, std::string_view source_tag
 Expected<void> erase_copy(storage::Catalog& catalog, std::string_view source_tag, const CopyRecord& record);
 /// What ends a copy whose target takes the name of its source, besides the names.
 std::vector<storage::FactChange> facts_of_change_over(const partitioning::Database& source, const CopyRecord& ended);
+/// Erases the copies that have not ended from the catalog of a backup, as their states are not in it. Returns the tags
+/// of their targets, which have nothing of their own.
+Expected<std::vector<std::string>> forget_running_copies(storage::Catalog& catalog);
 /// Names of the databases that have copies which have not ended, or whose targets are being removed.
 Expected<std::vector<std::string>> sources_of_copies(storage::Catalog& catalog);
 

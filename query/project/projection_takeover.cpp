@@ -103,6 +103,25 @@ Expected<ProjectionTakeover> take_over_projections(storage::Catalog& catalog, co
   return takeover;
 }
 
+Expected<std::vector<std::string>> begin_projections_again(storage::Catalog& catalog) {
+  std::vector<std::string> unused;
+  OCTAVO_TRY(const auto names, sources(catalog));
+  for (const std::string& name : names) {
+    OCTAVO_TRY(const auto source, catalog.find(name));
+    if (!source) continue;
+    OCTAVO_TRY(auto records, projections_of(catalog, source->instance_tag));
+    for (ProjectionRecord& record : records) {
+      if (record.next && record.next->target && !record.next->target->tag.empty()) {
+        unused.push_back(record.next->target->tag);
+      }
+      begin_again(record);
+      const auto fact = source_fact(source->instance_tag, record);
+      OCTAVO_TRY_VOID(catalog.set_fact(fact.area, fact.name, *fact.value));
+    }
+  }
+  return unused;
+}
+
 namespace {
 
 /// The databases with these tags. Those that cannot be opened read the catalog when they can.

@@ -26,6 +26,11 @@ Expected<ProjectionTakeover> take_over_projections(storage::Catalog& catalog, co
                                                    const partitioning::Database& successor, bool keeps_ids,
                                                    std::uint32_t writer = 0);
 
+/// Lets all projections in the catalog of a backup begin again when they are opened, and replace the rows that their
+/// targets have of them: their states are not in it. Returns the tags of the databases that changed definitions were
+/// building, which are not used then.
+Expected<std::vector<std::string>> begin_projections_again(storage::Catalog& catalog);
+
 /// Keeps all projections that read `source` from writing rows, as long as what is returned lives. Blocks while batches
 /// are written.
 Expected<std::vector<std::shared_ptr<void>>> hold_readers(partitioning::Database& source);

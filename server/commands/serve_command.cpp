@@ -32,8 +32,10 @@
 #include "config/setting_table.h"
 #include "config/validate.h"
 #include "config/version.h"
+#include "partitioning/backup/server_backup.h"
 #include "partitioning/engine.h"
 #include "query/database/database_services.h"
+#include "query/database/prepare_backup.h"
 #include "query/follow/active_tasks.h"
 #include "query/javascript/executable_memory.h"
 #include "query/javascript/interruption.h"
@@ -276,6 +278,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
                                                  {api::scripts::carry_scripts, api::cosmos::former_key_fact}));
   if (!opened) return refuse(opened.error());
   partitioning::Engine& engine = **opened;
+  if (auto taken_up = engine.take_up_backup(); !taken_up) return refuse(taken_up.error());
   if (auto ready = api::couch::ensure_system_databases(engine); !ready) return refuse(ready.error());
   storage::RuntimeSettings& runtime_settings = engine.runtime_settings();
   runtime_settings.set_check(fits_system);
@@ -303,13 +306,15 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   api::cosmos::CosmosApi cosmos_api(
       engine, settings, [&] { return (*authenticator)->has_admins(); },
       [&] { return for_cosmos ? for_cosmos->pem() : std::string(); });
+  partitioning::ServerBackup backup(engine, query::prepare_backup);
   api::couch::CouchApi couch_api({.engine = engine,
                                   .authenticator = **authenticator,
                                   .metrics = metrics,
                                   .settings = settings,
                                   .analytics = &analytics,
                                   .active_tasks = &active_tasks,
-                                  .cosmos_databases = &cosmos_api.databases()});
+                                  .cosmos_databases = &cosmos_api.databases(),
+                                  .backup = &backup});
   AccessLog access_log(settings.log_format, write_log_lines);
   HttpServer server(engine.live_settings(), metrics, &access_log);
   const ListenOptions couch{
@@ -366,6 +371,7 @@ int run_serve(const config::Settings& wanted, const Reload& reload) {
   const bool in_time = server.stop();
   user_databases.stop();
   query::javascript::stop_all_calls();
+  backup.stop();
   analytics.stop();
   engine.shut_down();
   spdlog::info("stopped{}", in_time ? "" : "; some requests were cut off");

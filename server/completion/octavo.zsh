@@ -92,7 +92,8 @@ _octavo() {
             '*--storage-queued-bytes-max[Writes that wait for the disk, half of it in one physical partition; beyond\: 503 (512MiB)]:value:' \
             '*--storage-compaction[When files are compacted\: when they have become sparse, and on request; on request only (automatic)]:value:(automatic manual)' \
             '*--storage-compaction-share[Percent of a file of at least 16 MiB that must be unused for an automatic compaction (50)]:value:' \
-            '*--storage-compaction-rate[What a compaction may write in a second; 0\: no limit (0)]:value:' \
+            '*--storage-compaction-rate[What a compaction, or a backup, may write in a second; 0\: no limit (0)]:value:' \
+            '*--backup-folder[Folder that has the folders of backups (`POST /_backup`), outside of `data_dir`; none = there are none]:value:_files' \
             '*--uuids-algorithm[How ids of new documents are made; ids that ascend are stored side by side (sequential)]:value:(sequential random utc_random utc_id uuid_v4 uuid_v7)' \
             '*--uuids-utc-id-suffix[End of the ids that `utc_id` makes]:value:' \
             '*--uuids-max-count[Ids in one reply of `/_uuids`; beyond\: 400 (1000)]:value:' \

@@ -31,6 +31,7 @@ const allowed = {
   'partitioning/throughput': '',
   'partitioning/moves': 'partitioning/keys',
   'partitioning': 'partitioning/keys partitioning/moves partitioning/throughput',
+  'partitioning/backup': 'partitioning',
   'query/json': '',
   'query/collation': 'query/json',
   'query/design': 'query/json',

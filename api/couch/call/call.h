@@ -13,6 +13,9 @@
 namespace octavo::analytics {
 class Analytics;
 }
+namespace octavo::partitioning {
+class ServerBackup;
+}
 namespace octavo::query {
 class ActiveTasks;
 class DatabaseServices;
@@ -48,7 +51,8 @@ struct Services {
   analytics::Analytics* analytics = nullptr;   ///< analytics/analytics.h; null: the engine was opened without
   query::ActiveTasks* active_tasks = nullptr;  ///< background tasks, for /_active_tasks (query/follow/active_tasks.h)
   cosmos::CosmosDatabases* cosmos_databases =
-      nullptr;  ///< api/models/cosmos_databases.h; null: there are no containers
+      nullptr;                                   ///< api/models/cosmos_databases.h; null: there are no containers
+  partitioning::ServerBackup* backup = nullptr;  ///< partitioning/backup/server_backup.h; null: there is none
 };
 
 /// One request to the CouchDB API while it is handled.

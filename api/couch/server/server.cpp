@@ -21,6 +21,7 @@ void add_server_routes(RouteList& routes) {
   add_replication_routes(routes);
   add_server_config_routes(routes);
   add_cluster_setup_routes(routes);
+  add_backup_routes(routes);
 }
 
 }  // namespace octavo::api::couch

@@ -20,6 +20,7 @@ void add_server_node_routes(RouteList& routes);       ///< server_node.cpp: /_no
 void add_replication_routes(RouteList& routes);       ///< replication.cpp: /_replicate, /_scheduler
 void add_server_config_routes(RouteList& routes);     ///< server_config.cpp: /_node/{node}/_config
 void add_cluster_setup_routes(RouteList& routes);     ///< cluster_setup.cpp: /_cluster_setup
+void add_backup_routes(RouteList& routes);            ///< backup.cpp: /_backup
 
 /// Error not_found unless `{node}` of the route names this server.
 Expected<void> check_node(const Call& call);

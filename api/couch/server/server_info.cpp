@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/couch/auth/admin_store.h"
 #include "api/couch/auth/users_database.h"
@@ -13,6 +15,7 @@
 #include "base/json_writer.h"
 #include "base/unix_time.h"
 #include "config/version.h"
+#include "partitioning/backup/server_backup.h"
 #include "partitioning/engine.h"
 #include "query/follow/active_tasks.h"
 
@@ -177,17 +180,33 @@ query::ActiveTask task_of(const storage::CompactionQueue::Progress& compaction) 
   return task;
 }
 
+query::ActiveTask task_of(const partitioning::ServerBackup::Status& backup) {
+  query::ActiveTask task;
+  task.id = "backup";
+  task.type = "backup";
+  task.index = backup.folder;
+  task.changes_done = backup.bytes_done;
+  task.total_changes = std::max(backup.bytes_expected, backup.bytes_done);
+  task.started_on = std::chrono::system_clock::to_time_t(backup.started);
+  task.updated_on = unix_now_s();
+  return task;
+}
+
 Task<Expected<Reply>> get_active_tasks(Call& call) {
+  using partitioning::ServerBackup;
+  std::vector<query::ActiveTask> tasks;
+  if (const auto compaction = call.services.engine.compactions().running()) tasks.push_back(task_of(*compaction));
+  if (call.services.backup != nullptr) {
+    const auto backup = call.services.backup->status();
+    if (backup && backup->state == ServerBackup::State::running) tasks.push_back(task_of(*backup));
+  }
+  if (call.services.active_tasks != nullptr)
+    std::ranges::move(call.services.active_tasks->list(), std::back_inserter(tasks));
   Reply reply;
   reply.body = "[";
-  if (const auto compaction = call.services.engine.compactions().running()) {
-    append_task(reply.body, task_of(*compaction));
-  }
-  if (call.services.active_tasks != nullptr) {
-    for (const query::ActiveTask& task : call.services.active_tasks->list()) {
-      if (reply.body.size() > 1) reply.body += ',';
-      append_task(reply.body, task);
-    }
+  for (const query::ActiveTask& task : tasks) {
+    if (reply.body.size() > 1) reply.body += ',';
+    append_task(reply.body, task);
   }
   reply.body += ']';
   co_return reply;

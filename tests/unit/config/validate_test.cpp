@@ -96,14 +96,16 @@ TEST_CASE("TLS files that cannot be read are named") {
   CHECK(problem(settings) == "none");
 }
 
-TEST_CASE("a folder for exports is outside of the data folder") {
+TEST_CASE("a folder for exports is outside of the data folder, and so is one for backups") {
+  const auto [name, folder] = GENERATE(std::pair("analytics.export_folder: ", &Settings::analytics_export_folder),
+                                       std::pair("backup.folder: ", &Settings::backup_folder));
   Settings settings;
   settings.data_dir = "/srv/octavo/data";
-  settings.analytics_export_folder = "/srv/octavo/data-exports";
+  settings.*folder = "/srv/octavo/data-exports";
   CHECK(problem(settings) == "none");
   for (const char* inside : {"/srv/octavo/data", "/srv/octavo/data/exports", "/srv/octavo/other/../data/x"}) {
-    settings.analytics_export_folder = inside;
-    CHECK_THAT(problem(settings), StartsWith("analytics.export_folder: ") && Contains("outside of it"));
+    settings.*folder = inside;
+    CHECK_THAT(problem(settings), StartsWith(name) && Contains("outside of it"));
   }
 }
 
