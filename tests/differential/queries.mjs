@@ -139,6 +139,7 @@ function randomQueryOfItems(random) {
 export const traitsOf = (query) => ({
   grouped: query.groupBy.length > 0 || query.items.some(({ value }) => value.kind === 'aggregate'),
   orderIsClean: query.orderBy.every(({ value }) => properties[value.names[0]].clean),
+  orderIsUndefined: query.from !== undefined && query.orderBy.some(({ value }) => !query.from.names.includes(value.names[0])),
 });
 
 const step = (name) => (name === 'in' ? '["in"]' : `.${name}`);

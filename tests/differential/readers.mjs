@@ -31,6 +31,7 @@ export function clientFault(way, query, traits, { ranges, partitionKey }) {
   if (!way.resumes) return undefined;
   if (query.distinct && ranges > 1) return 'a page that DISTINCT leaves nothing of has no continuation token';
   if (query.offset > 0) return 'a page that OFFSET leaves nothing of has no continuation token';
+  if (traits.orderIsUndefined && ranges > 1) return 'ORDER BY over what no row has, resumed, reads ranges again that had ended';
   if (query.orderBy.length > 1) return 'several ORDER BY expressions resumed lose rows';
   if (query.join && query.orderBy.length > 0) return 'rows of one item are counted by page when ORDER BY is resumed';
   if (traits.grouped || (query.distinct && !isOrderedDistinct(query))) return 'there is no continuation token for it';
