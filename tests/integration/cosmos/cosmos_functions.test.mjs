@@ -1,52 +1,9 @@
 // Triggers and user-defined functions of the Cosmos DB API, by @azure/cosmos, and functions that both APIs have.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { truncateFeed } from '../bench/cosmos/blog/functions.mjs';
 import { cosmosClient, errorOf, newContainer } from '../cosmos.mjs';
 import { Server } from '../harness.mjs';
-
-// The trigger of Microsoft's article on a social application, as it is printed there.
-const truncateFeed = `function truncateFeed() {
-  const maxDocs = 100;
-  var context = getContext();
-  var collection = context.getCollection();
-
-  collection.queryDocuments(
-    collection.getSelfLink(),
-    "SELECT VALUE COUNT(1) FROM f",
-    function (err, results) {
-      if (err) throw err;
-
-      processCountResults(results);
-    });
-
-  function processCountResults(results) {
-    // + 1 because the query didn't count the newly inserted doc
-    if ((results[0] + 1) > maxDocs) {
-      var docsToRemove = results[0] + 1 - maxDocs;
-      collection.queryDocuments(
-        collection.getSelfLink(),
-        \`SELECT TOP \${docsToRemove} * FROM f ORDER BY f.creationDate\`,
-        function (err, results) {
-          if (err) throw err;
-
-          processDocsToRemove(results, 0);
-        });
-    }
-  }
-
-  function processDocsToRemove(results, index) {
-    var doc = results[index];
-    if (doc) {
-      collection.deleteDocument(
-        doc._self,
-        function (err) {
-          if (err) throw err;
-
-          processDocsToRemove(results, index + 1);
-        });
-    }
-  }
-}`;
 
 describe('triggers of the Cosmos DB API', () => {
   let server, client, container;
@@ -136,7 +93,7 @@ describe('triggers of the Cosmos DB API', () => {
   });
 
   test('truncateFeed runs as printed: the newest hundred stay', async () => {
-    await trigger('truncateFeed', 'Post', 'Create', truncateFeed);
+    await trigger('truncateFeed', 'Post', 'Create', String(truncateFeed));
     for (let i = 0; i < 105; ++i) {
       await container.items.create({ id: `post${i}`, pk: 'post', creationDate: 1000 + i }, { postTriggerInclude: ['truncateFeed'] });
     }

@@ -3,56 +3,16 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import * as functions from '../bench/cosmos/blog/functions.mjs';
 import { cosmosClient, cosmosRequest, errorOf, newContainer } from '../cosmos.mjs';
 import { patience, Server, sleep } from '../harness.mjs';
 
 /// Works for some `ms`; steps that take long are pauses of the machine.
 const busy = (ms) => `for (var used = 0, last = Date.now(); used < ${ms};) { var now = Date.now(); used += Math.min(now - last, 20); last = now; }`;
 
-// The functions of Microsoft's article on a social application, as they are printed there.
-const createComment = `function createComment(postId, comment) {
-  var collection = getContext().getCollection();
-
-  collection.readDocument(
-    \`\${collection.getAltLink()}/docs/\${postId}\`,
-    function (err, post) {
-      if (err) throw err;
-
-      post.commentCount++;
-      collection.replaceDocument(
-        post._self,
-        post,
-        function (err) {
-          if (err) throw err;
-
-          comment.postId = postId;
-          collection.createDocument(
-            collection.getSelfLink(),
-            comment
-          );
-        }
-      );
-    })
-}`;
-const updateUsernames = `function updateUsernames(userId, username) {
-  var collection = getContext().getCollection();
-  
-  collection.queryDocuments(
-    collection.getSelfLink(),
-    \`SELECT * FROM p WHERE p.userId = '\${userId}'\`,
-    function (err, results) {
-      if (err) throw err;
-
-      for (var i in results) {
-        var doc = results[i];
-        doc.userUsername = username;
-
-        collection.upsertDocument(
-          collection.getSelfLink(),
-          doc);
-      }
-    });
-}`;
+// As they are printed in Microsoft's article on a social application.
+const createComment = String(functions.createComment);
+const updateUsernames = String(functions.updateUsernames);
 
 describe('stored procedures of the Cosmos DB API', () => {
   let server, client, container;
