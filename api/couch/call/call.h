@@ -52,7 +52,7 @@ struct Services {
   query::ActiveTasks* active_tasks = nullptr;  ///< background tasks, for /_active_tasks (query/follow/active_tasks.h)
   cosmos::CosmosDatabases* cosmos_databases =
       nullptr;                                   ///< api/models/cosmos_databases.h; null: there are no containers
-  partitioning::ServerBackup* backup = nullptr;  ///< partitioning/backup/server_backup.h; null: there is none
+  partitioning::ServerBackup* backup = nullptr;  ///< partitioning/backup/server_backup.h; null: backups are refused
 };
 
 /// One request to the CouchDB API while it is handled.
