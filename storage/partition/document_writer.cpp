@@ -100,12 +100,14 @@ Expected<DocumentWriter::NewBody> DocumentWriter::body_of(const DocumentWrite& w
 
 Expected<logical_rows::Partition*> DocumentWriter::logical_partition(std::string_view partition_key) {
   OCTAVO_ASSERT(!partition_key.empty());
+  if (last_partition_ != partitions_.end() && last_partition_->first == partition_key) return &last_partition_->second;
   auto known = partitions_.find(partition_key);
   if (known == partitions_.end()) {
     OCTAVO_TRY(auto partition, logical_rows::load(transaction_, logical_trees(), partition_key));
     known = partitions_.emplace(std::string(partition_key), std::move(partition)).first;
   }
   if (former_partitions_ && !former_partitions_->contains(partition_key)) former_partitions_->insert(*known);
+  last_partition_ = known;
   return &known->second;
 }
 
@@ -152,6 +154,7 @@ Expected<void> DocumentWriter::all_or_nothing(FunctionRef<Expected<bool>()> body
   const bool design_documents_changed = design_documents_changed_;
   const std::size_t replaced = replaced_.entries();
   former_partitions_.emplace();
+  last_partition_ = partitions_.end();
   bool kept = false;
   OCTAVO_TRY_VOID(transaction_.nested([&]() -> Expected<bool> {
     OCTAVO_TRY(kept, body());

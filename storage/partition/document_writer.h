@@ -59,6 +59,8 @@ class DocumentWriter {
         environment_(std::move(environment)),
         rows_(transaction, environment_.trees),
         replaced_(transaction, tree(PartitionTree::replaced)) {}
+  DocumentWriter(const DocumentWriter&) = delete;
+  DocumentWriter& operator=(const DocumentWriter&) = delete;
 
   /// Reads the counters, and asks the observer. Must be the first call.
   Expected<void> begin();
@@ -84,7 +86,7 @@ class DocumentWriter {
   Expected<void> drop(const Tombstone& tombstone);
   /// Replaces the document by its copy from another partition, with the copy's sequence, or removes it if the copy says
   /// that it does not exist. Neither allocates a sequence nor logs a version.
-  Expected<void> adopt(const DocumentCopy& copy) { return take_over(copy, copy.sequence); }
+  Expected<void> adopt(const DocumentCopy& copy);
   /// Does the same for a document of another database: with a new sequence, unless it is there already as the copy
   /// says. Refuses a copy that exceeds the size of a logical partition or violates a unique key, and changes nothing
   /// then.
@@ -128,7 +130,7 @@ class DocumentWriter {
   Expected<Expected<std::optional<Revision>>> resolve_parent(const DocumentWrite& write, Before& before) const;
   Expected<Refusal> check_quota(std::string_view partition_key, std::size_t body_bytes, const Before& before);
   Expected<Refusal> check_unique(std::string_view id, std::string_view partition_key, std::string_view json);
-  Expected<void> take_over(const DocumentCopy& copy, Sequence sequence);
+  Expected<void> take_over(const DocumentCopy& copy, Sequence sequence, Before before);
   /// Refuses a change of what belongs to another: see DocumentWrite::owner.
   Refusal check_owner(const DocumentWrite& write, const Before& before) const;
   /// Whether a projection's edit has nothing to do.
@@ -168,6 +170,7 @@ class DocumentWriter {
   PartitionCounters counters_;
   using PartitionsByKey = std::map<std::string, logical_rows::Partition, std::less<>>;
   PartitionsByKey partitions_;
+  PartitionsByKey::iterator last_partition_ = partitions_.end();  ///< the one found last: an edit asks several times
   /// Inside all_or_nothing: the former state of the logical partitions that it has touched.
   std::optional<PartitionsByKey> former_partitions_;
   bool design_documents_changed_ = false;

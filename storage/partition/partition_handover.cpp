@@ -22,9 +22,14 @@ void PhysicalPartition::note_unfed(std::shared_ptr<UnfedChanges> changes) {
   unfed_ = std::move(changes);
 }
 
+Expected<void> DocumentWriter::adopt(const DocumentCopy& copy) {
+  OCTAVO_TRY(Before before, load(copy.id));
+  return take_over(copy, copy.sequence, std::move(before));
+}
+
 Expected<Refusal> DocumentWriter::adopt_as_new(const DocumentCopy& copy) {
   OCTAVO_ASSERT(copy.exists);
-  OCTAVO_TRY(const Before before, load(copy.id));
+  OCTAVO_TRY(Before before, load(copy.id));
   const DocumentRecord& there = before.document;
   if (before.exists && there.revision == copy.revision && there.modified_s == copy.modified_s && !there.has_conflicts &&
       !copy.has_conflicts && there.ancestry == copy.ancestry && there.body.bytes() == copy.body.view().bytes()) {
@@ -39,17 +44,16 @@ Expected<Refusal> DocumentWriter::adopt_as_new(const DocumentCopy& copy) {
       if (unique) return unique;
     }
   }
-  OCTAVO_TRY_VOID(take_over(copy, environment_.sequences.next(environment_.partition_id)));
+  OCTAVO_TRY_VOID(take_over(copy, environment_.sequences.next(environment_.partition_id), std::move(before)));
   return std::nullopt;
 }
 
 // `sequence`: of the document from now on.
-Expected<void> DocumentWriter::take_over(const DocumentCopy& copy, Sequence sequence) {
+Expected<void> DocumentWriter::take_over(const DocumentCopy& copy, Sequence sequence, Before before) {
   OCTAVO_ASSERT(!copy.exists || !copy.id.empty());  // a purge may name an id that no document can have
   OCTAVO_ASSERT(copy.partition_key.empty() || in_logical_partition(copy.id, copy.partition_key));
   OCTAVO_ASSERT(copy.leaves.empty() || copy.has_conflicts);
   OCTAVO_ASSERT(copy.exists || (copy.body.view().size() == StoredBody().size() && copy.histories.empty()));
-  OCTAVO_TRY(Before before, load(copy.id));
   if (!before.exists && !copy.exists) return {};
   if (is_design_id(copy.id)) design_documents_changed_ = true;
   DocumentChange change;
