@@ -23,7 +23,7 @@ namespace long_key = storage::long_key;
 /// Format (trees of a copy):
 ///   meta      "numbers"      → 01 checkpoint:varint purge_count:varint skipped:varint
 ///   sources   source id      → target id; empty: it can have none, so it is left out
-///   targets   target id      → id of the source document that has it
+///   targets   target id      → id of the source document that has it; empty if no two could have the same one
 ///   long      rows of long keys of the other trees (long_key_tree)
 enum class CopyTree : std::size_t { meta, sources, targets, long_keys };
 
@@ -61,7 +61,7 @@ class CopyState::Change {
     if (before && document.id != before) {
       OCTAVO_TRY(const bool is_own, is_holder(*before, document.source_id));
       if (is_own) {
-        OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(CopyTree::targets), *before));
+        if (!batch_.has_unique_ids) OCTAVO_TRY_VOID(long_key::erase(transaction_, tree(CopyTree::targets), *before));
         removed_.insert(*before);
       }
     }
@@ -77,7 +77,7 @@ class CopyState::Change {
       ++numbers_.skipped;
       return long_key::put(transaction_, tree(CopyTree::sources), document.source_id, {});
     }
-    if (!batch_.keeps_ids) {
+    if (!batch_.has_unique_ids) {
       OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(CopyTree::targets), *document.id));
       if (stored && *stored != document.source_id) {
         const std::string other(*stored);
@@ -87,7 +87,7 @@ class CopyState::Change {
     }
     removed_.erase(*document.id);
     OCTAVO_TRY_VOID(long_key::put(transaction_, tree(CopyTree::sources), document.source_id, *document.id));
-    if (batch_.keeps_ids) return {};
+    if (batch_.has_unique_ids) return {};
     return long_key::put(transaction_, tree(CopyTree::targets), *document.id, document.source_id);
   }
 
@@ -113,7 +113,7 @@ class CopyState::Change {
   storage::Tree tree(CopyTree name) const { return store_.tree(static_cast<std::size_t>(name)); }
 
   Expected<bool> is_holder(std::string_view id, std::string_view source_id) const {
-    if (batch_.keeps_ids) return true;
+    if (batch_.has_unique_ids) return true;
     OCTAVO_TRY(const auto stored, long_key::get(transaction_, tree(CopyTree::targets), id));
     return stored && *stored == source_id;
   }

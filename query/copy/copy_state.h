@@ -56,7 +56,8 @@ class CopyState {
     std::span<CopiedDocument> documents;  ///< each document once; gets the ids of deleted ones
     storage::Sequence checkpoint = 0;     ///< the writes of the batches before are durable up to here
     std::uint64_t purge_count = 0;
-    bool keeps_ids = false;  ///< all documents have the same ids in the target
+    bool keeps_ids = false;       ///< all documents have the same ids in the target
+    bool has_unique_ids = false;  ///< no two documents can have the same one there; the same for all batches
   };
   /// Whether the document has this id in the target at present, for one that is not of the batch.
   using HasId = FunctionRef<Expected<bool>(std::string_view source_id, std::string_view id)>;

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "base/assert.h"
 #include "partitioning/engine.h"
 #include "partitioning/keys/partition_key.h"
-#include "query/project/target/copy_writer.h"
 #include "query/project/target/projection_target.h"
 
 namespace octavo::query::copy {
@@ -18,8 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// In memory together.
-constexpr std::size_t batch_bytes_max = 8ULL << 20;
+// Of the documents that are made copies of while the ones before are written.
+constexpr std::size_t chunk_bytes_max = 4ULL << 20;
 constexpr std::size_t body_bytes_max = 256ULL << 20;  // of documents that are there already: no other limit
 constexpr std::chrono::milliseconds pace_step{100};
 
@@ -30,7 +30,7 @@ bool has_no_id(const Error& error) {
 
 }  // namespace
 
-/// Reads documents of the source for one batch.
+/// Reads documents of the source for one batch, as of its beginning.
 class DatabaseCopy::Reader {
  public:
   static Expected<std::unique_ptr<Reader>> open(const DatabaseCopy& copy, const partitioning::Database& target) {
@@ -40,14 +40,19 @@ class DatabaseCopy::Reader {
 
   /// All documents have the same ids in the target.
   bool keeps_ids() const { return !into_->keeps_key_in_body() && !copy_.record_.definition.id; }
+  /// No two documents can have the same id there.
+  bool has_unique_ids() const {
+    const auto& id = copy_.record_.definition.id;
+    return keeps_ids() || (id && id->is_unique());
+  }
 
-  /// The document as it is now.
+  /// A copy of the document, if its id in the target is known.
   Expected<CopiedDocument> read(std::string_view id) {
     CopiedDocument document{std::string(id), std::nullopt, {}};
-    OCTAVO_TRY(const storage::Snapshot* const snapshot, snapshot_in(copy_.source_.locate_document(map_, id)));
+    const std::size_t partition_id = copy_.source_.locate_document(map_, id);
+    OCTAVO_TRY(const storage::Snapshot* const snapshot, snapshot_in(partition_id));
     OCTAVO_TRY(const auto record, snapshot->find_stored_record(id));
     if (!record) return document;
-    bytes_ += id.size() + record->body.size();
     document.copy.exists = true;
     document.copy.deleted = record->deleted;
     if (storage::is_design_id(id)) {
@@ -64,21 +69,17 @@ class DatabaseCopy::Reader {
         return std::unexpected(std::move(changed).error());
       }
     }
+    if (document.id) OCTAVO_TRY_VOID(fill(document, *record, partition_id));
     return document;
   }
 
-  /// Of the ids and bodies of the documents read.
-  std::size_t bytes() const { return bytes_; }
-
-  /// Reads the rest of it, for the id that it has in the target.
+  /// Makes the copy of a document that has just got its id.
   Expected<void> complete(CopiedDocument& document) {
     const std::size_t partition_id = copy_.source_.locate_document(map_, document.source_id);
     OCTAVO_TRY(const storage::Snapshot* const snapshot, snapshot_in(partition_id));
-    const storage::CopyReader reader(map_.partition(partition_id)->store(), snapshot->transaction());
-    OCTAVO_TRY(document.copy, reader.document_as(document.source_id, *document.id));
-    // In the target it is an ordinary document.
-    document.copy.owner = 0;
-    return {};
+    OCTAVO_TRY(const auto record, snapshot->find_stored_record(document.source_id));
+    OCTAVO_ASSERT(record);
+    return fill(document, *record, partition_id);
   }
 
  private:
@@ -99,6 +100,14 @@ class DatabaseCopy::Reader {
       snapshot.emplace(std::move(taken));
     }
     return &*snapshot;
+  }
+
+  Expected<void> fill(CopiedDocument& document, const storage::DocumentRecord& record, std::size_t partition_id) {
+    const storage::CopyReader reader(map_.partition(partition_id)->store(), snapshots_[partition_id]->transaction());
+    OCTAVO_TRY(document.copy, reader.document_as(record, *document.id));
+    // In the target it is an ordinary document.
+    document.copy.owner = 0;
+    return {};
   }
 
   // Errors: bad_request: it can have none.
@@ -136,7 +145,6 @@ class DatabaseCopy::Reader {
   std::vector<std::optional<storage::Snapshot>> snapshots_;  ///< by partition id
   const std::shared_ptr<const project::DocumentForm> into_;
   storage::BodyBuffer body_;
-  std::size_t bytes_ = 0;
 };
 
 DatabaseCopy::DatabaseCopy(partitioning::Database& source, CopyRecord record, project::FormReader read_form,
@@ -187,23 +195,28 @@ Expected<std::shared_ptr<partitioning::Database>> DatabaseCopy::open_target() co
 }
 
 // The checkpoint that is stored is that of the batches before: this one is not written yet.
-Expected<void> DatabaseCopy::settle(std::vector<CopiedDocument> documents, Reader& reader,
-                                    partitioning::Database& target, std::uint64_t purge_count) {
+Expected<void> DatabaseCopy::settle(std::vector<CopiedDocument> documents, Reader& reader, project::CopyWriter& writer,
+                                    std::uint64_t purge_count) {
   // What was read must not be lost after what is made of it.
   OCTAVO_TRY_VOID(source_.make_durable());
   const auto has_id = [&](std::string_view source_id, std::string_view id) -> Expected<bool> {
     OCTAVO_TRY(const CopiedDocument other, reader.read(source_id));
     return other.id == id && other.copy.exists && !other.copy.deleted;
   };
-  const auto remove = [&](std::vector<std::string> ids) { return project::write_copies(target, {}, std::move(ids)); };
-  OCTAVO_TRY_VOID(state_.commit({documents, checkpoint(), purge_count, reader.keeps_ids()}, has_id, remove));
+  const auto remove = [&](std::vector<std::string> ids) -> Expected<void> {
+    OCTAVO_TRY_VOID(writer.begin({}, std::move(ids)));
+    return writer.finish();
+  };
+  OCTAVO_TRY_VOID(state_.commit({documents, checkpoint(), purge_count, reader.keeps_ids(), reader.has_unique_ids()},
+                                has_id, remove));
   std::vector<storage::DocumentCopy> copies;
   for (CopiedDocument& document : documents) {
     if (!document.id || !document.copy.exists) continue;
-    OCTAVO_TRY_VOID(reader.complete(document));
+    // The state knew its id.
+    if (document.copy.id.empty()) OCTAVO_TRY_VOID(reader.complete(document));
     copies.push_back(std::move(document.copy));
   }
-  return copies.empty() ? Expected<void>{} : project::write_copies(target, std::move(copies), {});
+  return writer.begin(std::move(copies), {});
 }
 
 Expected<std::size_t> DatabaseCopy::apply(const FeedChanges& changes) {
@@ -211,22 +224,25 @@ Expected<std::size_t> DatabaseCopy::apply(const FeedChanges& changes) {
   std::unique_lock working(work_mutex_);
   OCTAVO_TRY(const auto target, open_target());
   OCTAVO_TRY(const auto reader, Reader::open(*this, *target));
-  std::vector<CopiedDocument> documents;
+  project::CopyWriter writer(*target);
+  std::size_t count_max = changes.documents.size();
   // So that keep_pace() does not wait for long.
-  const std::size_t count_max = record_.definition.rate_max == 0
-                                    ? changes.documents.size()
-                                    : std::max<std::size_t>(1, record_.definition.rate_max / 2);
-  for (const FeedDocument& change : changes.documents) {
-    if (!documents.empty() &&
-        (reader->bytes() > batch_bytes_max || documents.size() >= count_max || Clock::now() >= begun + apply_time)) {
-      break;
-    }
-    OCTAVO_TRY(auto document, reader->read(change.id));
-    documents.push_back(std::move(document));
+  if (const auto rate_max = record_.definition.rate_max; rate_max != 0) {
+    count_max = std::min(count_max, std::max<std::size_t>(1, rate_max / 2));
   }
-  const std::size_t count = documents.size();
+  std::size_t count = 0;
+  const auto is_due = [&] { return count == count_max || (count > 0 && Clock::now() >= begun + apply_time); };
+  do {
+    std::vector<CopiedDocument> documents;
+    for (std::size_t bytes = 0; bytes < chunk_bytes_max && !is_due(); ++count) {
+      OCTAVO_TRY(auto document, reader->read(changes.documents[count].id));
+      bytes += document.copy.bytes();
+      documents.push_back(std::move(document));
+    }
+    OCTAVO_TRY_VOID(settle(std::move(documents), *reader, writer, purge_count()));
+  } while (!is_due());
+  OCTAVO_TRY_VOID(writer.finish());
   const storage::Sequence reached = changes.checkpoint_after(count);
-  OCTAVO_TRY_VOID(settle(std::move(documents), *reader, *target, purge_count()));
   checkpoint_.store(reached, std::memory_order_release);
   if (changes.complete && count == changes.documents.size()) {
     complete_through_.store(reached, std::memory_order_release);
@@ -254,12 +270,14 @@ Expected<void> DatabaseCopy::remove(std::vector<std::string> gone, std::uint64_t
   const std::lock_guard working(work_mutex_);
   OCTAVO_TRY(const auto target, open_target());
   OCTAVO_TRY(const auto reader, Reader::open(*this, *target));
+  project::CopyWriter writer(*target);
   std::vector<CopiedDocument> documents;
   for (const std::string& id : gone) {
     OCTAVO_TRY(auto document, reader->read(id));
     documents.push_back(std::move(document));
   }
-  OCTAVO_TRY_VOID(settle(std::move(documents), *reader, *target, purge_count));
+  OCTAVO_TRY_VOID(settle(std::move(documents), *reader, writer, purge_count));
+  OCTAVO_TRY_VOID(writer.finish());
   purge_count_.store(purge_count, std::memory_order_release);
   return {};
 }

@@ -13,6 +13,7 @@
 #include "query/follow/feed_index.h"
 #include "query/follow/purge_scan.h"
 #include "query/project/document_form.h"
+#include "query/project/target/copy_writer.h"
 
 namespace octavo::query::copy {
 
@@ -70,8 +71,8 @@ class DatabaseCopy final : public FeedConsumer {
  private:
   class Reader;
   Expected<std::shared_ptr<partitioning::Database>> open_target() const;
-  /// Stores and writes the documents.
-  Expected<void> settle(std::vector<CopiedDocument> documents, Reader& reader, partitioning::Database& target,
+  /// Stores the documents, and begins to write them.
+  Expected<void> settle(std::vector<CopiedDocument> documents, Reader& reader, project::CopyWriter& writer,
                         std::uint64_t purge_count);
   Expected<void> remove(std::vector<std::string> gone, std::uint64_t purge_count);
   void keep_pace(std::size_t documents, std::chrono::steady_clock::time_point begun) const;
@@ -83,7 +84,7 @@ class DatabaseCopy final : public FeedConsumer {
   CopyState state_;
   std::mutex work_mutex_;  ///< held while a batch is read and written; guards the next one
   bool writes_ = true;
-  PurgeScan purge_scan_;  ///< used by the follower's job
+  PurgeScan purge_scan_;      ///< used by the follower's job
 
   std::atomic<storage::Sequence> checkpoint_{0};
   std::atomic<storage::Sequence> complete_through_{0};

@@ -156,6 +156,10 @@ std::optional<std::string> RowTemplate::fill_key(std::string_view row, std::stri
   });
 }
 
+bool RowTemplate::is_unique() const {
+  return pieces_.size() == 2 && pieces_[0].path->text() == source_id_name;
+}
+
 std::vector<std::string> RowTemplate::fields() const {
   std::vector<std::string> names;
   for (const Piece& piece : pieces_) {

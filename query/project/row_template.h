@@ -32,6 +32,8 @@ class RowTemplate {
   /// Does the same, as JSON text: a template that is one path keeps the type of its value.
   std::optional<std::string> fill_json(std::string_view row, std::string_view source_id) const;
   const std::string& text() const { return text_; }
+  /// fill() gives different source documents different texts, whatever values they have.
+  bool is_unique() const;
   /// The names of the fields that its paths begin with, without `_id`.
   std::vector<std::string> fields() const;
 

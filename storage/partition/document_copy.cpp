@@ -26,12 +26,20 @@ std::size_t PartitionCopy::bytes() const {
   return bytes;
 }
 
-Expected<DocumentCopy> CopyReader::document_as(std::string_view id, std::string_view as) const {
+Expected<DocumentCopy> CopyReader::document(std::string_view id) const {
+  OCTAVO_TRY(const auto row, find_document_row(transaction_, trees_, id));
+  if (!row) {
+    DocumentCopy gone;
+    gone.id = id;
+    return gone;
+  }
+  OCTAVO_TRY(const DocumentRecord document, decode_document(id, row->record));
+  return document_as(document, id);
+}
+
+Expected<DocumentCopy> CopyReader::document_as(const DocumentRecord& document, std::string_view as) const {
   DocumentCopy copy;
   copy.id = as;
-  OCTAVO_TRY(const auto row, find_document_row(transaction_, trees_, id));
-  if (!row) return copy;
-  OCTAVO_TRY(const DocumentRecord document, decode_document(id, row->record));
   copy.exists = true;
   copy.revision = document.revision;
   copy.sequence = document.sequence;
@@ -48,8 +56,11 @@ Expected<DocumentCopy> CopyReader::document_as(std::string_view id, std::string_
   if (!document.has_conflicts) return copy;
   for (const RevisionTree::Node* leaf : revisions.leaves()) {
     if (leaf->revision == document.revision) continue;
-    OCTAVO_TRY(const auto body, long_key::get(transaction_, tree(PartitionTree::leaves), leaf_key(id, leaf->revision)));
-    if (!body) return fail(ErrorCode::corrupted, "A conflicting revision of " + std::string(id) + " is missing.");
+    OCTAVO_TRY(const auto body,
+               long_key::get(transaction_, tree(PartitionTree::leaves), leaf_key(document.id, leaf->revision)));
+    if (!body) {
+      return fail(ErrorCode::corrupted, "A conflicting revision of " + std::string(document.id) + " is missing.");
+    }
     copy.leaves.emplace_back(leaf_key(as, leaf->revision), *body);
   }
   return copy;

@@ -64,9 +64,9 @@ class CopyReader {
  public:
   CopyReader(const Store& trees, const Transaction& transaction) : trees_(trees), transaction_(transaction) {}
   /// Errors: corrupted, io_failure.
-  Expected<DocumentCopy> document(std::string_view id) const { return document_as(id, id); }
-  /// Does the same for a document that gets another id, `as`.
-  Expected<DocumentCopy> document_as(std::string_view id, std::string_view as) const;
+  Expected<DocumentCopy> document(std::string_view id) const;
+  /// Does the same for a document whose record was read in this transaction, and that gets another id, `as`.
+  Expected<DocumentCopy> document_as(const DocumentRecord& document, std::string_view as) const;
   Expected<RowCopy> local_document(std::string_view id) const;
   /// Local documents after `after` in byte order, about `bytes_max` bytes of them; empty: there are no more.
   std::vector<RowCopy> local_documents_after(std::string_view after, std::size_t bytes_max) const;

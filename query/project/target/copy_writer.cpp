@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "base/jobs/start_all.h"
+#include "base/jobs/started_tasks.h"
 #include "partitioning/keys/partition_key.h"
 #include "storage/partition/partition_transaction.h"
 
@@ -42,38 +42,82 @@ struct CopiedPart {
 
 }  // namespace
 
+/// Documents for some physical partitions that write them now.
+class CopyWriter::Batch {
+ public:
+  Batch(const partitioning::Database& target, const partitioning::PartitionMap& map,
+        std::vector<storage::DocumentCopy> copies, std::vector<std::string> removed)
+      : parts_(parts_of(target, map, std::move(copies), std::move(removed))),
+        writing_(parts_, [&](auto& one, auto done) {
+          CopiedPart& part = one.second;
+          auto task = [&part, partitioned = target.partitioned()](storage::PartitionTransaction& transaction) {
+            return part.write(transaction, partitioned);
+          };
+          map.partition(one.first)->run_transaction(std::move(task), {}, part.bytes, [&part, done](auto result) {
+            part.result = std::move(result);
+            done();
+          });
+        }) {}
+
+  Expected<void> wait() {
+    writing_.wait();
+    for (auto& [partition_id, part] : parts_) {
+      if (!part.result) return std::move(part.result);
+    }
+    for (auto& [partition_id, part] : parts_) {
+      if (part.refusal) return std::unexpected(*std::move(part.refusal));
+    }
+    return {};
+  }
+
+ private:
+  using Parts = std::map<std::size_t, CopiedPart>;  ///< by partition id
+
+  static Parts parts_of(const partitioning::Database& target, const partitioning::PartitionMap& map,
+                        std::vector<storage::DocumentCopy> copies, std::vector<std::string> removed) {
+    Parts parts;
+    for (storage::DocumentCopy& copy : copies) {
+      CopiedPart& part = parts[target.locate_document(map, copy.id)];
+      part.bytes += copy.bytes();
+      part.copies.push_back(std::move(copy));
+    }
+    for (std::string& id : removed) {
+      CopiedPart& part = parts[target.locate_document(map, id)];
+      part.bytes += 2 * id.size();
+      part.removed.push_back(std::move(id));
+    }
+    return parts;
+  }
+
+  Parts parts_;
+  StartedTasks writing_;  ///< uses parts_
+};
+
+CopyWriter::CopyWriter(partitioning::Database& target) : target_(target) {}
+
+CopyWriter::~CopyWriter() = default;
+
+Expected<void> CopyWriter::begin(std::vector<storage::DocumentCopy> copies, std::vector<std::string> removed) {
+  OCTAVO_TRY_VOID(wait());
+  batch_ = std::make_unique<Batch>(target_, target_.partition_map(), std::move(copies), std::move(removed));
+  return {};
+}
+
+Expected<void> CopyWriter::finish() {
+  OCTAVO_TRY_VOID(wait());
+  return target_.make_durable();
+}
+
+Expected<void> CopyWriter::wait() {
+  const auto batch = std::exchange(batch_, nullptr);
+  return batch ? batch->wait() : Expected<void>{};
+}
+
 Expected<void> write_copies(partitioning::Database& target, std::vector<storage::DocumentCopy> copies,
                             std::vector<std::string> removed) {
-  const bool partitioned = target.partitioned();
-  const partitioning::PartitionMap& map = target.partition_map();
-  std::map<std::size_t, CopiedPart> parts;
-  for (storage::DocumentCopy& copy : copies) {
-    CopiedPart& part = parts[target.locate_document(map, copy.id)];
-    part.bytes += copy.bytes();
-    part.copies.push_back(std::move(copy));
-  }
-  for (std::string& id : removed) {
-    CopiedPart& part = parts[target.locate_document(map, id)];
-    part.bytes += 2 * id.size();
-    part.removed.push_back(std::move(id));
-  }
-  start_all_and_wait(parts, [&](auto& one, auto done) {
-    CopiedPart& part = one.second;
-    auto task = [&part, partitioned](storage::PartitionTransaction& transaction) {
-      return part.write(transaction, partitioned);
-    };
-    map.partition(one.first)->run_transaction(std::move(task), {}, part.bytes, [&part, done](Expected<void> result) {
-      part.result = std::move(result);
-      done();
-    });
-  });
-  for (auto& [partition_id, part] : parts) {
-    if (!part.result) return std::move(part.result);
-  }
-  for (auto& [partition_id, part] : parts) {
-    if (part.refusal) return std::unexpected(*std::move(part.refusal));
-  }
-  return target.make_durable();
+  CopyWriter writer(target);
+  OCTAVO_TRY_VOID(writer.begin(std::move(copies), std::move(removed)));
+  return writer.finish();
 }
 
 }  // namespace octavo::query::project

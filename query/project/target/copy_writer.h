@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,31 @@ namespace octavo::query::project {
 
 inline constexpr std::size_t shown_id_bytes_max = 200;  ///< of an id in a message
 
-/// Deletes these documents of the target, then writes the copies, and returns when all is durable. Blocks: not on a
-/// thread that writes or that I/O needs. What is there already does not change. Errors: partition_full,
-/// unique_key_violated (the others have been written), those of the disk, not_found, overloaded.
+/// Writes copies to a database while the caller makes the next ones. What is there already does not change.
+///
+/// For one thread, not one that writes or that I/O needs: all functions, and the destructor, wait for the copies
+/// before. Errors are those of the copies before: partition_full, unique_key_violated (the others have been written),
+/// those of the disk, not_found, overloaded.
+class CopyWriter {
+ public:
+  /// `target` must outlive this.
+  explicit CopyWriter(partitioning::Database& target);
+  ~CopyWriter();
+
+  /// Begins to delete these documents of the target, and then to write the copies.
+  Expected<void> begin(std::vector<storage::DocumentCopy> copies, std::vector<std::string> removed);
+  /// All of them are durable.
+  Expected<void> finish();
+
+ private:
+  class Batch;
+  Expected<void> wait();
+
+  partitioning::Database& target_;
+  std::unique_ptr<Batch> batch_;  ///< what is being written
+};
+
+/// Begins, and returns when all of it is durable.
 Expected<void> write_copies(partitioning::Database& target, std::vector<storage::DocumentCopy> copies,
                             std::vector<std::string> removed);
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/jobs/start_all.h"
+#include "base/jobs/started_tasks.h"
 #include "partitioning/keys/partition_key.h"
 #include "partitioning/throughput/request_charge.h"
 
@@ -55,7 +55,7 @@ Expected<WrittenRows> write_rows(partitioning::Database& target, std::uint32_t o
     part.bytes.push_back(row.deleted ? 0 : row.body.size());
     part.writes.push_back(document_write(std::move(row), owner));
   }
-  start_all_and_wait(parts, [&](auto& one, auto done) {
+  const StartedTasks writing(parts, [&](auto& one, auto done) {
     Part& part = one.second;
     for (DocumentWrite& write : part.writes) {
       // The key is a view into the id, which does not move from here on.
@@ -68,6 +68,7 @@ Expected<WrittenRows> write_rows(partitioning::Database& target, std::uint32_t o
       done();
     });
   });
+  writing.wait();
   WrittenRows written;
   std::optional<Error> failure;
   for (auto& [partition_id, part] : parts) {

@@ -1,5 +1,6 @@
 // A copy under random edits, splits and kill -9: the target has what the source has.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -10,12 +11,17 @@ import { assertSameContent, beginCopy, contentOf, copied, copiedContent, finish 
 const seed = Number(process.env.COPY_SEED ?? Date.now() % 2 ** 31);
 const rounds = Number(process.env.COPY_ROUNDS ?? 8);
 
-test(`random edits and kills, seed ${seed}`, async (t) => {
+// Bodies of which few fill a chunk, so that several chunks are on their way.
+const long = () => randomBytes(300_000).toString('base64');
+
+const templates = [['{number}', ({ number }) => `!${number}`], ['{_id}', ({ _id }) => _id]];
+
+for (const [rest, restOf] of templates) test(`random edits and kills, ids by ${rest}, seed ${seed}`, async (t) => {
   const random = randomOf(seed);
   const server = await Server.startFor(t);
   const source = await server.database('q=2');
   const target = await server.database('partitioned=true&q=3');
-  const id = await beginCopy(server, source, { target, key: '{user}', id: '{number}' });
+  const id = await beginCopy(server, source, { target, key: '{user}', id: rest });
 
   // New documents, changed ones, other keys, deletions, conflicts and purges. Numbers are unique, so that no two
   // documents meet.
@@ -27,7 +33,7 @@ test(`random edits and kills, seed ${seed}`, async (t) => {
       const number = random(60);
       const _id = `d${number}`;
       const _rev = revisions.get(_id);
-      docs.set(_id, { _id, number, user: `u${random(5)}`, n: random(1000), ...(_rev && { _rev }), ...(_rev && random(3) === 0 && { _deleted: true }) });
+      docs.set(_id, { _id, number, user: `u${random(5)}`, n: random(1000), ...(random(8) === 0 && { long: long() }), ...(_rev && { _rev }), ...(_rev && random(3) === 0 && { _deleted: true }) });
     }
     expectStatus(await server.post(`/${source}/_bulk_docs`, { docs: [...docs.values()] }), 201);
     if (random(2)) {
@@ -43,7 +49,7 @@ test(`random edits and kills, seed ${seed}`, async (t) => {
 
   const check = async () => {
     await copied(server, source, id);
-    const expected = copiedContent(await contentOf(server, source), ({ user, number }) => `${user}:!${number}`);
+    const expected = copiedContent(await contentOf(server, source), (document) => `${document.user}:${restOf(document)}`);
     assertSameContent(await contentOf(server, target), expected);
   };
 

@@ -26,7 +26,7 @@ namespace {
 /// A source, as the ids that its documents ask for, and a target, as the documents that have its ids.
 class CopyModel {
  public:
-  CopyModel() { open(); }
+  explicit CopyModel(bool has_unique_ids = false) : has_unique_ids_(has_unique_ids) { open(); }
 
   void open() {
     state_.reset();
@@ -66,7 +66,7 @@ class CopyModel {
       if (crash == Crash::before_commit) return fail(ErrorCode::io_failure, "no disk");
       return {};
     };
-    OCTAVO_TRY_VOID(state_->commit({documents, ++checkpoint_, 0, false}, has_id, remove));
+    OCTAVO_TRY_VOID(state_->commit({documents, ++checkpoint_, 0, false, has_unique_ids_}, has_id, remove));
     if (crash != Crash::none) return {};
     for (const CopiedDocument& document : documents) {
       if (!document.id) continue;
@@ -94,6 +94,7 @@ class CopyModel {
   CopyState& state() { return *state_; }
 
  private:
+  const bool has_unique_ids_;
   octavo::tests::TemporaryFolder folder_;
   std::unique_ptr<CopyState> state_;
   std::map<std::string, std::string> wanted_;
@@ -149,12 +150,14 @@ TEST_CASE("two documents that ask for one id are a collision") {
 TEST_CASE("after a crash a batch of a copy may be repeated, with what has changed since") {
   octavo::tests::Random random(20261127);
   const std::array<std::string, 6> ids{"x:1", "x:2", "y:1", "y:" + std::string(600, 'l'), "z:1", ""};
-  CopyModel model;
+  const bool has_unique_ids = GENERATE(false, true);
+  CopyModel model(has_unique_ids);
   std::set<std::string> changed;
   for (int round = 0; round < 400; ++round) {
     for (std::size_t edits = 1 + below(random, 4); edits > 0; --edits) {
       const std::string source_id = "d" + std::to_string(below(random, 8));
-      const std::string& id = ids.at(below(random, ids.size()));
+      std::string id = ids.at(below(random, ids.size()));
+      if (has_unique_ids && !id.empty()) id += source_id;
       model.want(source_id, std::nullopt);
       if (below(random, 4) != 0 && (id.empty() || !model.is_wanted(id))) model.want(source_id, id);
       changed.insert(source_id);

@@ -68,6 +68,16 @@ TEST_CASE("different values of a path give different ids") {
   }
 }
 
+TEST_CASE("a template is unique if the id of the source document is its only value") {
+  const auto is_unique = [](std::string_view text) { return RowTemplate::parse(text).value().is_unique(); };
+  CHECK(is_unique("{_id}"));
+  CHECK(is_unique("order-{_id}:x"));
+  CHECK(!is_unique("{a}"));
+  CHECK(!is_unique("fixed"));
+  // 1-2 and 3, or 1 and 2-3, would have the same one.
+  CHECK(!is_unique("{a}-{_id}"));
+}
+
 TEST_CASE("a template of a lookup encodes nothing, and one path keeps the type of its value") {
   const auto plain = [](std::string_view text, std::string_view row) {
     return RowTemplate::parse(text).value().fill_plain(row, "s:1");
