@@ -20,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 // Of the documents that are made copies of while the ones before are written.
 constexpr std::size_t chunk_bytes_max = 4ULL << 20;
+constexpr std::size_t known_ids_max = 1'000;          // read together
 constexpr std::size_t body_bytes_max = 256ULL << 20;  // of documents that are there already: no other limit
 constexpr std::chrono::milliseconds pace_step{100};
 
@@ -44,6 +45,13 @@ class DatabaseCopy::Reader {
   bool has_unique_ids() const {
     const auto& id = copy_.record_.definition.id;
     return keeps_ids() || (id && id->is_unique());
+  }
+
+  /// Whether the source has another state of the document than at that sequence.
+  Expected<bool> has_changed(std::string_view id, storage::Sequence since) {
+    OCTAVO_TRY(const storage::Snapshot* const snapshot, snapshot_in(copy_.source_.locate_document(map_, id)));
+    OCTAVO_TRY(const auto record, snapshot->find_stored_record(id));
+    return !record || record->sequence > since;
   }
 
   /// A copy of the document, if its id in the target is known.
@@ -219,11 +227,45 @@ Expected<void> DatabaseCopy::settle(std::vector<CopiedDocument> documents, Reade
   return writer.begin(std::move(copies), {});
 }
 
+// They may leave room for a document that was refused, or the unique value that it has. The feed shows this only beyond
+// that document.
+Expected<void> DatabaseCopy::renew(Reader& reader, partitioning::Database& target) {
+  project::CopyWriter writer(target);
+  std::vector<CopiedDocument> documents;
+  std::size_t bytes = 0;
+  const auto settle_all = [&] {
+    bytes = 0;
+    return settle(std::exchange(documents, {}), reader, writer, purge_count());
+  };
+  for (std::string after; !stopping_->load(std::memory_order_relaxed);) {
+    OCTAVO_TRY(auto ids, state_.sources_after(after, known_ids_max));
+    if (ids.empty()) break;
+    for (const std::string& id : ids) {
+      OCTAVO_TRY(const bool has_changed, reader.has_changed(id, checkpoint()));
+      if (!has_changed) continue;
+      OCTAVO_TRY(auto document, reader.read(id));
+      bytes += document.copy.bytes();
+      documents.push_back(std::move(document));
+      if (bytes >= chunk_bytes_max) OCTAVO_TRY_VOID(settle_all());
+    }
+    after = std::move(ids.back());
+  }
+  OCTAVO_TRY_VOID(settle_all());
+  return writer.finish();
+}
+
+Expected<void> DatabaseCopy::finish(project::CopyWriter& writer) {
+  OCTAVO_TRY_VOID(writer.finish());
+  was_refused_ = writer.refusal().has_value();
+  return was_refused_ ? std::unexpected(*writer.refusal()) : Expected<void>{};
+}
+
 Expected<std::size_t> DatabaseCopy::apply(const FeedChanges& changes) {
   const auto begun = Clock::now();
   std::unique_lock working(work_mutex_);
   OCTAVO_TRY(const auto target, open_target());
   OCTAVO_TRY(const auto reader, Reader::open(*this, *target));
+  if (was_refused_) OCTAVO_TRY_VOID(renew(*reader, *target));
   project::CopyWriter writer(*target);
   std::size_t count_max = changes.documents.size();
   // So that keep_pace() does not wait for long.
@@ -241,7 +283,7 @@ Expected<std::size_t> DatabaseCopy::apply(const FeedChanges& changes) {
     }
     OCTAVO_TRY_VOID(settle(std::move(documents), *reader, writer, purge_count()));
   } while (!is_due());
-  OCTAVO_TRY_VOID(writer.finish());
+  OCTAVO_TRY_VOID(finish(writer));
   const storage::Sequence reached = changes.checkpoint_after(count);
   checkpoint_.store(reached, std::memory_order_release);
   if (changes.complete && count == changes.documents.size()) {
@@ -277,7 +319,7 @@ Expected<void> DatabaseCopy::remove(std::vector<std::string> gone, std::uint64_t
     documents.push_back(std::move(document));
   }
   OCTAVO_TRY_VOID(settle(std::move(documents), *reader, writer, purge_count));
-  OCTAVO_TRY_VOID(writer.finish());
+  OCTAVO_TRY_VOID(finish(writer));
   purge_count_.store(purge_count, std::memory_order_release);
   return {};
 }

@@ -74,6 +74,10 @@ class DatabaseCopy final : public FeedConsumer {
   /// Stores the documents, and begins to write them.
   Expected<void> settle(std::vector<CopiedDocument> documents, Reader& reader, project::CopyWriter& writer,
                         std::uint64_t purge_count);
+  /// Writes known documents that have changed since the checkpoint.
+  Expected<void> renew(Reader& reader, partitioning::Database& target);
+  /// Waits until all is written. Errors: also refusals.
+  Expected<void> finish(project::CopyWriter& writer);
   Expected<void> remove(std::vector<std::string> gone, std::uint64_t purge_count);
   void keep_pace(std::size_t documents, std::chrono::steady_clock::time_point begun) const;
 
@@ -84,6 +88,7 @@ class DatabaseCopy final : public FeedConsumer {
   CopyState state_;
   std::mutex work_mutex_;  ///< held while a batch is read and written; guards the next one
   bool writes_ = true;
+  bool was_refused_ = false;  ///< a document of the last batch
   PurgeScan purge_scan_;      ///< used by the follower's job
 
   std::atomic<storage::Sequence> checkpoint_{0};

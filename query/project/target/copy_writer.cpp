@@ -59,13 +59,14 @@ class CopyWriter::Batch {
           });
         }) {}
 
-  Expected<void> wait() {
+  /// Sets `refusal` to the first one, unless there was one before.
+  Expected<void> wait(std::optional<Error>& refusal) {
     writing_.wait();
     for (auto& [partition_id, part] : parts_) {
       if (!part.result) return std::move(part.result);
     }
     for (auto& [partition_id, part] : parts_) {
-      if (part.refusal) return std::unexpected(*std::move(part.refusal));
+      if (!refusal) refusal = std::move(part.refusal);
     }
     return {};
   }
@@ -110,14 +111,15 @@ Expected<void> CopyWriter::finish() {
 
 Expected<void> CopyWriter::wait() {
   const auto batch = std::exchange(batch_, nullptr);
-  return batch ? batch->wait() : Expected<void>{};
+  return batch ? batch->wait(refusal_) : Expected<void>{};
 }
 
 Expected<void> write_copies(partitioning::Database& target, std::vector<storage::DocumentCopy> copies,
                             std::vector<std::string> removed) {
   CopyWriter writer(target);
   OCTAVO_TRY_VOID(writer.begin(std::move(copies), std::move(removed)));
-  return writer.finish();
+  OCTAVO_TRY_VOID(writer.finish());
+  return writer.refusal() ? std::unexpected(*writer.refusal()) : Expected<void>{};
 }
 
 }  // namespace octavo::query::project

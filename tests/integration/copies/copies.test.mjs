@@ -1,5 +1,6 @@
 // Copies of databases under another partition key, which follow their source until they are finished.
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -290,13 +291,22 @@ describe('a copy under another key', () => {
     expectError(await server.put(`/${target}/x:y`, {}), 403, 'derived_document');
   });
 
-  test('a logical partition that would exceed its limit stops it', async (t) => {
+  test('a logical partition that would exceed its limit stops it, until it has room', async (t) => {
     const small = await Server.startFor(t, { config: '[database]\nlogical_partition_bytes_max = 20000\n' });
     const source = await small.database('q=2');
     const target = await small.database('partitioned=true');
-    await small.fill(source, Array.from({ length: 100 }, (_, n) => ({ _id: `d${n}`, user: 'ann', text: 'x'.repeat(400) })));
+    const revisions = await small.fill(source, Array.from({ length: 70 }, (_, n) => ({ _id: `d${n}`, user: 'ann', text: 'x'.repeat(400) })));
+    // Several chunks, of which some are written when the first one fails; the deletions are beyond the batch.
+    for (let part = 0; part < 2; ++part) {
+      await small.fill(source, Array.from({ length: 1000 }, (_, n) => ({ _id: `e${part}-${n}`, user: `u${n}`, text: randomBytes(5_000).toString('base64') })));
+    }
     const id = await beginCopy(small, source, { target, key: '{user}', id: '{_id}' });
     await eventually(async () => /cannot be written: Partition key reached maximum size/.test((await copyOf(small, source, id)).reason));
+    const written = await contentOf(small, target);
+    const docs = revisions.map((_rev, n) => ({ _id: `d${n}`, _rev, _deleted: true })).filter(({ _id }) => written.has(`ann:${_id}`));
+    expectStatus(await small.post(`/${source}/_bulk_docs`, { docs }), 201);
+    await copied(small, source, id, { hadFailed: true });
+    assertSameContent(await contentOf(small, target), copiedContent(await contentOf(small, source), ({ user, _id }) => `${user}:${_id}`));
   });
 
   test('a copy whose target was deleted has failed, and may be cancelled', async () => {
