@@ -227,8 +227,8 @@ Expected<void> DatabaseCopy::settle(std::vector<CopiedDocument> documents, Reade
   return writer.begin(std::move(copies), {});
 }
 
-// They may leave room for a document that was refused, or the unique value that it has. The feed shows this only beyond
-// that document.
+// What has changed may have left room for a document that was refused, or given back its unique value. The feed shows
+// this only beyond that document.
 Expected<void> DatabaseCopy::renew(Reader& reader, partitioning::Database& target) {
   project::CopyWriter writer(target);
   std::vector<CopiedDocument> documents;
