@@ -155,6 +155,33 @@ class DatabaseCopy::Reader {
   storage::BodyBuffer body_;
 };
 
+/// Documents that are settled together, as soon as they are enough.
+class DatabaseCopy::Chunk {
+ public:
+  Chunk(DatabaseCopy& copy, Reader& reader, project::CopyWriter& writer)
+      : copy_(copy), reader_(reader), writer_(writer) {}
+
+  Expected<void> add(std::string_view id) {
+    OCTAVO_TRY(auto document, reader_.read(id));
+    bytes_ += document.copy.bytes();
+    documents_.push_back(std::move(document));
+    return bytes_ < chunk_bytes_max ? Expected<void>{} : settle();
+  }
+
+  /// Settles what was added since the last time.
+  Expected<void> settle() {
+    bytes_ = 0;
+    return copy_.settle(std::exchange(documents_, {}), reader_, writer_, copy_.purge_count());
+  }
+
+ private:
+  DatabaseCopy& copy_;
+  Reader& reader_;
+  project::CopyWriter& writer_;
+  std::vector<CopiedDocument> documents_;
+  std::size_t bytes_ = 0;
+};
+
 DatabaseCopy::DatabaseCopy(partitioning::Database& source, CopyRecord record, project::FormReader read_form,
                            std::shared_ptr<const std::atomic<bool>> stopping)
     : source_(source),
@@ -231,26 +258,17 @@ Expected<void> DatabaseCopy::settle(std::vector<CopiedDocument> documents, Reade
 // this only beyond that document.
 Expected<void> DatabaseCopy::renew(Reader& reader, partitioning::Database& target) {
   project::CopyWriter writer(target);
-  std::vector<CopiedDocument> documents;
-  std::size_t bytes = 0;
-  const auto settle_all = [&] {
-    bytes = 0;
-    return settle(std::exchange(documents, {}), reader, writer, purge_count());
-  };
+  Chunk chunk(*this, reader, writer);
   for (std::string after; !stopping_->load(std::memory_order_relaxed);) {
     OCTAVO_TRY(auto ids, state_.sources_after(after, known_ids_max));
     if (ids.empty()) break;
     for (const std::string& id : ids) {
       OCTAVO_TRY(const bool has_changed, reader.has_changed(id, checkpoint()));
-      if (!has_changed) continue;
-      OCTAVO_TRY(auto document, reader.read(id));
-      bytes += document.copy.bytes();
-      documents.push_back(std::move(document));
-      if (bytes >= chunk_bytes_max) OCTAVO_TRY_VOID(settle_all());
+      if (has_changed) OCTAVO_TRY_VOID(chunk.add(id));
     }
     after = std::move(ids.back());
   }
-  OCTAVO_TRY_VOID(settle_all());
+  OCTAVO_TRY_VOID(chunk.settle());
   return writer.finish();
 }
 
@@ -273,16 +291,12 @@ Expected<std::size_t> DatabaseCopy::apply(const FeedChanges& changes) {
     count_max = std::min(count_max, std::max<std::size_t>(1, rate_max / 2));
   }
   std::size_t count = 0;
-  const auto is_due = [&] { return count == count_max || (count > 0 && Clock::now() >= begun + apply_time); };
-  do {
-    std::vector<CopiedDocument> documents;
-    for (std::size_t bytes = 0; bytes < chunk_bytes_max && !is_due(); ++count) {
-      OCTAVO_TRY(auto document, reader->read(changes.documents[count].id));
-      bytes += document.copy.bytes();
-      documents.push_back(std::move(document));
-    }
-    OCTAVO_TRY_VOID(settle(std::move(documents), *reader, writer, purge_count()));
-  } while (!is_due());
+  Chunk chunk(*this, *reader, writer);
+  while (count < count_max && (count == 0 || Clock::now() < begun + apply_time)) {
+    OCTAVO_TRY_VOID(chunk.add(changes.documents[count].id));
+    ++count;
+  }
+  OCTAVO_TRY_VOID(chunk.settle());
   OCTAVO_TRY_VOID(finish(writer));
   const storage::Sequence reached = changes.checkpoint_after(count);
   checkpoint_.store(reached, std::memory_order_release);

@@ -70,6 +70,7 @@ class DatabaseCopy final : public FeedConsumer {
 
  private:
   class Reader;
+  class Chunk;
   Expected<std::shared_ptr<partitioning::Database>> open_target() const;
   /// Stores the documents, and begins to write them.
   Expected<void> settle(std::vector<CopiedDocument> documents, Reader& reader, project::CopyWriter& writer,
