@@ -6,6 +6,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { erase, pathOf, save } from '../edits.mjs';
+import { namesBelow } from '../folders.mjs';
 import { eventually, expectError, expectStatus, patience, Server } from '../harness.mjs';
 import { analyticsArgs, ask, askRaw, assertSameRows, current, define, needsLibrary, startAnalytics, storeOf } from './analytics_support.mjs';
 
@@ -207,7 +208,7 @@ describe('changes', needsLibrary, () => {
     }
     await define(server, db);
     await current(server, db);
-    const files = () => fs.readdirSync(server.dataDir, { recursive: true }).filter((name) => /\.duckdb/.test(name)).map((name) => path.basename(name));
+    const files = () => namesBelow(server.dataDir).filter((name) => /\.duckdb/.test(name)).map((name) => path.basename(name));
     await eventually(() => new Set(files().map((name) => name.split('.')[0])).size === 1, 60_000);
     expectStatus(await server.delete(`/${db}/_analytics`), 200);
     await eventually(() => files().length === 0, 60_000);
@@ -264,7 +265,7 @@ describe('answers', needsLibrary, () => {
     assert.equal(reply.raw.subarray(0, 4).toString(), 'PAR1');
     assert.equal(reply.raw.subarray(-4).toString(), 'PAR1');
     // DuckDB itself reads it again, in the only folder where it may.
-    const exports = path.join(server.dataDir, fs.readdirSync(server.dataDir, { recursive: true }).find((name) => name.endsWith('.duckdb.export')));
+    const exports = path.join(server.dataDir, namesBelow(server.dataDir).find((name) => name.endsWith('.duckdb.export')));
     assert.deepEqual(fs.readdirSync(exports), []);
     fs.writeFileSync(path.join(exports, 'again.parquet'), reply.raw);
     assert.deepEqual(await ask(server, db, `select * from read_parquet('${exports}/again.parquet')`), await ask(server, db, select, 10));
@@ -413,7 +414,7 @@ describe('exports', needsLibrary, () => {
 
     const parquet = await exported(server, db, 'format=parquet');
     assert.equal(parquet.headers['content-type'], 'application/vnd.apache.parquet');
-    const exports = path.join(server.dataDir, fs.readdirSync(server.dataDir, { recursive: true }).find((name) => name.endsWith('.duckdb.export')));
+    const exports = path.join(server.dataDir, namesBelow(server.dataDir).find((name) => name.endsWith('.duckdb.export')));
     assert.deepEqual(fs.readdirSync(exports), []);
     fs.writeFileSync(path.join(exports, 'again.parquet'), parquet.raw);
     assert.deepEqual(await ask(server, db, `select * from read_parquet('${exports}/again.parquet') order by _id`), rows);

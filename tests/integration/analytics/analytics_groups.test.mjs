@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { erase, pathOf, save } from '../edits.mjs';
+import { namesBelow } from '../folders.mjs';
 import { eventually, expectError, expectStatus, patience, sleep } from '../harness.mjs';
 import { ask, askRaw, assertSameRows, current, define, needsLibrary, startAnalytics, storeOf } from './analytics_support.mjs';
 
@@ -35,8 +36,7 @@ async function shop(t, options) {
 }
 
 const folderOf = (server) => path.join(server.dataDir, 'analytics');
-const filesOf = (server) => (fs.existsSync(folderOf(server)) ? fs.readdirSync(folderOf(server), { recursive: true }) : [])
-  .filter((name) => name.endsWith('.duckdb'));
+const filesOf = (server) => namesBelow(folderOf(server)).filter((name) => name.endsWith('.duckdb'));
 /// The file of the table with this name, whose content shows it.
 const fileOf = async (server, as) => {
   const [{ path: file }] = await askGroup(server, 'shop', 'select path from duckdb_databases() where database_name = $1', as);

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { save } from '../edits.mjs';
 import { eventually, expectError, expectStatus, patience, sleep } from '../harness.mjs';
+import { childrenOf } from '../processes.mjs';
 import { ask, askRaw, assertSameRows, current, define, needsLibrary, startAnalytics } from './analytics_support.mjs';
 
 async function withRows(t, args = []) {
@@ -16,13 +17,6 @@ async function withRows(t, args = []) {
   await current(server, db);
   return { server, db };
 }
-
-/// The processes that the server has started.
-const childrenOf = (server) =>
-  fs.readFileSync(`/proc/${server.process.pid}/task/${server.process.pid}/children`, 'utf8').trim().split(' ')
-    .concat(...fs.readdirSync(`/proc/${server.process.pid}/task`).map((task) =>
-      fs.readFileSync(`/proc/${server.process.pid}/task/${task}/children`, 'utf8').trim().split(' ')))
-    .filter(Boolean).map(Number);
 
 describe('statements', needsLibrary, () => {
   test('anything else than one SELECT is refused', async (t) => {
@@ -139,7 +133,7 @@ describe('limits', needsLibrary, () => {
 describe('the process', needsLibrary, () => {
   test('it gives way, and ends with the server', async (t) => {
     const { server } = await withRows(t);
-    const [pid] = childrenOf(server);
+    const [pid] = childrenOf(server.process.pid);
     assert.equal(fs.readFileSync(`/proc/${pid}/oom_score_adj`, 'utf8').trim(), '1000');
     const policy = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[38];
     assert.equal(policy, '5');  // SCHED_IDLE
@@ -157,20 +151,20 @@ describe('the process', needsLibrary, () => {
     const busy = Array.from({ length: 8 }, () => spawn('taskset', ['--cpu-list', '0', 'sh', '-c', 'while :; do :; done'], { stdio: 'ignore' }));
     t.after(() => busy.forEach((one) => one.kill('SIGKILL')));
     await define(server, await server.database());  // waits for the process
-    assert.equal(childrenOf(server).length, 1);
+    assert.equal(childrenOf(server.process.pid).length, 1);
   });
 
   test('without a store there is no process', async (t) => {
     const server = await startAnalytics(t);
     await server.database();
-    assert.deepEqual(childrenOf(server), []);
+    assert.deepEqual(childrenOf(server.process.pid), []);
   });
 
   test('when it dies queries get 503, and it starts again', async (t) => {
     const { server, db } = await withRows(t);
     const endless = askRaw(server, db, 'select count(*) n from range(1000000000) a, range(1000000000) b where a.range + b.range = 7');
     await sleep(500);
-    process.kill(childrenOf(server)[0], 'SIGKILL');
+    process.kill(childrenOf(server.process.pid)[0], 'SIGKILL');
     expectError(await endless, 503, 'service unavailable', /analytical process/);
     await save(server, db, 'after', { n: 1 });
     await eventually(async () => (await askRaw(server, db, 'select 1 n')).status === 200, 120_000 * patience);

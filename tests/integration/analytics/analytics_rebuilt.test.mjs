@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { erase, randomOf, save } from '../edits.mjs';
+import { bytesOfFile, namesBelow } from '../folders.mjs';
 import { eventually, expectError, expectStatus, patience, sleep } from '../harness.mjs';
 import { ask, askRaw, assertSameRows, built, current, define, killProcess, needsLibrary, startAnalytics, storeOf } from './analytics_support.mjs';
 import { holdStatements } from './held_statements.mjs';
@@ -32,9 +33,9 @@ async function store(t, { count = 20_000, definition = {}, ...options } = {}) {
 }
 
 const isFidelity = (status) => /float64|int64|string/.test(status.columns.find(({ name }) => name === 'n').type);
-const filesOf = (server) => fs.readdirSync(server.dataDir, { recursive: true }).filter((name) => /\.duckdb($|\.)/.test(name));
+const filesOf = (server) => namesBelow(server.dataDir).filter((name) => /\.duckdb($|\.)/.test(name));
 const fileBytes = (server) => filesOf(server).filter((name) => name.endsWith('.duckdb'))
-  .reduce((sum, name) => sum + fs.statSync(path.join(server.dataDir, name)).size, 0);
+  .reduce((sum, name) => sum + bytesOfFile(path.join(server.dataDir, name)), 0);
 const tablesOf = async (server, db) =>
   (await ask(server, db, `select schema_name || '.' || table_name t from duckdb_tables() where not temporary order by all`)).map((row) => row.t);
 const plain = ['main.documents', 'octavo.builds', 'octavo.columns', 'octavo.state'];

@@ -1,10 +1,10 @@
 // Analytical stores in tests: DuckDB's library, waiting until a table is current, and what its rows must be.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import fs from 'node:fs';
 import path from 'node:path';
 import { pathOf } from '../edits.mjs';
 import { eventually, expectStatus, patience, Server } from '../harness.mjs';
+import { childrenOf } from '../processes.mjs';
 
 const folder = path.join(process.cwd(), 'analytics-library');
 
@@ -30,11 +30,8 @@ export const startAnalytics = (t, { args = [], ...options } = {}) =>
 
 /// Kills the server's process for analytics, if it runs.
 export function killProcess(server) {
-  const tasks = `/proc/${server.process.pid}/task`;
-  for (const task of fs.readdirSync(tasks)) {
-    for (const pid of fs.readFileSync(`${tasks}/${task}/children`, 'utf8').trim().split(' ').filter(Boolean)) {
-      try { process.kill(Number(pid), 'SIGKILL'); } catch { /* it has ended */ }
-    }
+  for (const pid of childrenOf(server.process.pid)) {
+    try { process.kill(pid, 'SIGKILL'); } catch { /* it has ended */ }
   }
 }
 

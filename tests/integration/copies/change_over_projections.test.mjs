@@ -1,9 +1,9 @@
 // Projections continue with the database that takes the place of their source.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { cosmosClient } from '../cosmos.mjs';
 import { erase, pathOf, randomOf, save } from '../edits.mjs';
+import { namesBelow } from '../folders.mjs';
 import { eventually, expectError, expectStatus, Server, sleep } from '../harness.mjs';
 import { assertSameRows, createProjection, documentsOf, projected, settled } from '../projections/projection_support.mjs';
 import { beginCopy, copied } from './copy_support.mjs';
@@ -46,13 +46,7 @@ async function projectInto(server, source, target, names = Object.keys(definitio
 const sequenceOf = async (server, db) => expectStatus(await server.get(`/${db}`), 200).update_seq;
 const namesOf = async (server, db) =>
   expectStatus(await server.get(`${pathOf(db)}/_projection`), 200).projections.map(({ name }) => name).sort();
-function foldersOf(server) {
-  try {
-    return readdirSync(server.dataDir, { recursive: true }).filter((name) => /projection-[0-9a-f]{32}$/.test(name));
-  } catch {
-    return [];  // one of them is just being removed
-  }
-}
+const foldersOf = (server) => namesBelow(server.dataDir).filter((name) => /projection-[0-9a-f]{32}$/.test(name));
 
 let number = 0;
 async function begin(server, source, more = {}) {

@@ -1,11 +1,11 @@
 // Copies of databases under another partition key, which follow their source until they are finished.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import fs from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { cosmosClient, newContainer } from '../cosmos.mjs';
 import { erase, pathOf, save as saveIn } from '../edits.mjs';
+import { namesBelow } from '../folders.mjs';
 import { eventually, expectError, expectStatus, Server } from '../harness.mjs';
 import { reshard, shardsOf } from '../reshard.mjs';
 import { assertSameContent, beginCopy, contentOf, copied, copiedContent, copyOf, finish } from './copy_support.mjs';
@@ -162,7 +162,7 @@ describe('a copy under another key', () => {
     expectError(await server.delete(`/${target}/u1:o1?rev=${_rev}`), 403, 'derived_document', refused);
     expectStatus(await server.put(`/${target}/_design/own`, { views: {} }), 201);
 
-    const states = () => fs.readdirSync(path.join(server.dataDir, 'databases'), { recursive: true }).filter((name) => /copy-[0-9a-f]{32}$/.test(name));
+    const states = () => namesBelow(path.join(server.dataDir, 'databases')).filter((name) => /copy-[0-9a-f]{32}$/.test(name));
     const before = states().length;
     await finish(server, source, id);
     assert.equal((await copyOf(server, source, id)).state, 'done');

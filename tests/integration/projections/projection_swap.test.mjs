@@ -1,8 +1,9 @@
 // `swap` "database": the rows of a changed definition are made in a database of its own, which takes the place of the target.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { cosmosClient } from '../cosmos.mjs';
+import { namesBelow } from '../folders.mjs';
 import { expectError, expectStatus, Server, sleep } from '../harness.mjs';
 import { assertSameRows, createProjection, current, documentsOf, pathOf, projected, save, soon } from './projection_support.mjs';
 
@@ -254,7 +255,7 @@ describe('a changed definition in a database of its own, and crashes', () => {
       await isAlone(server, target);
     }
     await soon(() => {
-      const folders = readdirSync(server.dataDir, { recursive: true }).filter((name) => /projection-[0-9a-f]{32}$/.test(name));
+      const folders = namesBelow(server.dataDir).filter((name) => /projection-[0-9a-f]{32}$/.test(name));
       assert.equal(folders.length, 1);
       assert.ok(existsSync(server.dataDir));
     }, 20_000);

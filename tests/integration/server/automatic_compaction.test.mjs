@@ -1,9 +1,9 @@
 // Files that have become sparse are compacted without being asked, as the settings say, and readers notice nothing.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { bytesOfFile, namesBelow } from '../folders.mjs';
 import { eventually, expectStatus, Server, sleep } from '../harness.mjs';
 
 const DOCUMENTS = 24_000;
@@ -16,12 +16,6 @@ const infoOf = async (server, db) => expectStatus(await server.get(`/${db}`), 20
 const metric = async (server, name) => {
   const { text } = await server.get('/_node/_local/_prometheus');
   return Number(text.match(new RegExp(`^${name} (\\S+)$`, 'm'))?.[1]);
-};
-
-/// 0 for a folder, and for a file that was removed meanwhile.
-const bytesOfFile = (file) => {
-  const found = fs.statSync(file, { throwIfNoEntry: false });
-  return found?.isFile() ? found.size : 0;
 };
 
 /// Inserts documents of 1 KB, far more than 16 MiB, and deletes nearly all.
@@ -95,7 +89,7 @@ describe('automatic compaction', () => {
     expectStatus(await server.put(`/${db}/_design/d`, design), 201);
     expectStatus(await server.post(`/${db}/_index`, { index: { fields: ['text'] }, ddoc: 'g', name: 'g' }), 200);
     const databases = path.join(server.dataDir, 'databases');
-    const bytesOf = (kind) => fs.readdirSync(databases, { recursive: true })
+    const bytesOf = (kind) => namesBelow(databases)
       .filter((name) => name.includes(`/${kind}-`)).reduce((sum, name) => sum + bytesOfFile(path.join(databases, name)), 0);
     const documents = 10_000;
     const current = async (count) => {

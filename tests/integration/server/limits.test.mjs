@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { docIds, eventually, expectError, expectStatus, ids, patience, Server, sleep } from '../harness.mjs';
+import { readOfThreads } from '../processes.mjs';
 
 describe('limits', () => {
   test('a bulk request with too many documents is refused', async (t) => {
@@ -262,8 +263,7 @@ describe('resources', () => {
     const allowed = fs.readFileSync('/proc/self/status', 'utf8').match(/^Cpus_allowed_list:\s*(\d+)/m)[1];
     const server = await Server.startFor(t, { through: ['taskset', '--cpu-list', allowed] });
     assert.match(server.lines.join('\n'), / may use 1 of \d+ processors and \d+ of \d+ MiB of memory: io_threads=1 worker_threads=1$/m);
-    const names = fs.readdirSync(`/proc/${server.process.pid}/task`).map((id) =>
-      fs.readFileSync(`/proc/${server.process.pid}/task/${id}/comm`, 'utf8').trim());
+    const names = readOfThreads(server.process.pid, 'comm').map((name) => name.trim());
     assert.deepEqual(names.filter((name) => name.startsWith('io-')), ['io-0']);
     await server.stop();
   });

@@ -159,11 +159,12 @@ describe('the data folder', () => {
     const server = await Server.startFor(t, { admin: true });
     await server.put('/db');
     await server.put('/db/doc', { secret: 'a very particular secret' });
+    await server.stop({ keepFolder: true });
     for (const name of fs.readdirSync(server.dataDir, { recursive: true })) {
       const { mode } = fs.statSync(path.join(server.dataDir, name));
       assert.equal(mode & 0o007, 0, `${name} has mode ${(mode & 0o777).toString(8)}`);
     }
-    await server.stop();
+    server.removeFolder();
   });
 
   test('holds no password in clear', async (t) => {

@@ -1,8 +1,8 @@
 // Conditions whose cost grows with the document: whom they hold up, and how they end.
 import assert from 'node:assert/strict';
-import fs from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { expectError, expectStatus, patience, Server, sleep } from '../harness.mjs';
+import { readOfThreads } from '../processes.mjs';
 
 const WORKERS = 2;
 const CLOCK_TICKS_PER_S = 100;
@@ -12,13 +12,7 @@ const REPLY_MS = 60_000;  // many times what a reply takes on a busy machine
 function processorSeconds(pid) {
   const seconds = { connections: 0, others: 0 };
   let connectionThreads = 0;
-  for (const thread of fs.readdirSync(`/proc/${pid}/task`)) {
-    let stat;
-    try {
-      stat = fs.readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
-    } catch {
-      continue;  // it has ended
-    }
+  for (const stat of readOfThreads(pid, 'stat')) {
     const name = stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const isOfConnections = /^io-\d+$/.test(name);
