@@ -54,6 +54,14 @@ inline std::unexpected<Error> out_of_memory() {
   return std::unexpected<Error>(Error{ErrorCode::overloaded, {}, {}});
 }
 
+/// Why, for the log and for the statuses of jobs: the reason, or what the code means if there is none. Replies have the
+/// texts of their API instead.
+inline std::string_view reason_of(const Error& error) {
+  if (!error.reason.empty()) return error.reason;
+  return error.code == ErrorCode::overloaded ? "The server is short of memory."
+                                             : "An internal error; the log has its cause.";
+}
+
 inline std::unexpected<Error> fail(ErrorCode code, std::string reason, std::string_view word = {}) {
   return std::unexpected<Error>(Error{code, std::move(reason), word});
 }

@@ -212,7 +212,7 @@ void Engine::remove_files(const std::string& instance_tag) {
     return;
   }
   if (auto forgotten = catalog_->forget_garbage(instance_tag); !forgotten) {
-    spdlog::warn("catalog: {}", forgotten.error().reason);
+    spdlog::warn("catalog: {}", reason_of(forgotten.error()));
   }
 }
 

@@ -43,7 +43,7 @@ Expected<std::shared_ptr<Database>> Engine::open_database(std::string_view name)
     const bool is_elsewhere = !opened && opened.error().code == ErrorCode::not_found && registry_.resolve(name) != key;
     if (is_elsewhere) continue;
     if (!opened && opened.error().code != ErrorCode::not_found) {
-      spdlog::error("database '{}' cannot be opened: {}", name, opened.error().reason);
+      spdlog::error("database '{}' cannot be opened: {}", name, reason_of(opened.error()));
     }
     return opened;
   }
@@ -266,7 +266,7 @@ Expected<void> Engine::hand_over_name(Database& database, const std::string& for
     }
     if (!stored || !*stored || (*stored)->instance_tag != successor.instance_tag()) return written;
     spdlog::warn("database {}: the disk failed, and has taken the new name all the same: {}", name,
-                 written.error().reason);
+                 reason_of(written.error()));
   }
   until_memory_suffices([&] { database.renamed(former_name); });
   until_memory_suffices([&] { successor.renamed(name); });

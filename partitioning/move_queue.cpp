@@ -345,7 +345,7 @@ void MoveQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& lock) {
       }
       grow_to = entry.grow_to;
     } else {
-      job.failure = result.error().reason;
+      job.failure = reason_of(result.error());
       if (!job.is_merge()) {
         refused_.push_back({job.instance_tag, job.partition_ids.front(), Clock::now() + refused_for});
       }
@@ -360,7 +360,7 @@ void MoveQueue::run_one(Entry& entry, std::unique_lock<std::mutex>& lock) {
                  entry.job.copied, took.count());
   } else if (!entry.stop->load()) {
     spdlog::error("database {}: {}: {}", database->name(), described(entry.job, "could not be", "could not be"),
-                  result.error().reason);
+                  reason_of(result.error()));
   }
   if (grow_to != 0) until_memory_suffices([&] { grow(database, grow_to); });
   if (!result && entry.job.is_merge()) tell_end(*database);
@@ -456,7 +456,7 @@ void MoveQueue::tend_merges(const std::vector<std::shared_ptr<Database>>& open_d
                    pair->first, pair->second);
     } else {
       spdlog::warn("database {}: physical partitions {} and {} have stayed small, but cannot be merged: {}",
-                   database->name(), pair->first, pair->second, added.error().reason);
+                   database->name(), pair->first, pair->second, reason_of(added.error()));
     }
   }
   merge_watch_.keep_only(watched);

@@ -58,7 +58,7 @@ void AutomaticCompaction::consider(CompactionQueue::Target target, std::uint32_t
   std::vector<CompactionQueue::Target> targets;
   targets.push_back(std::move(target));
   if (const auto added = queue_.add(std::move(targets)); !added) {
-    spdlog::warn("a compaction could not be queued: {}", added.error().reason);
+    spdlog::warn("a compaction could not be queued: {}", reason_of(added.error()));
   }
 }
 

@@ -156,7 +156,8 @@ void CompactionQueue::run_one(Entry& entry) {
       spdlog::info("database {}: {} was compacted from {} to {} bytes in {:.1f} s", target.database, target.name,
                    bytes_before, bytes_after, took.count());
     } else if (!is_stopped()) {
-      spdlog::error("database {}: {} could not be compacted: {}", target.database, target.name, result.error().reason);
+      spdlog::error("database {}: {} could not be compacted: {}", target.database, target.name,
+                    reason_of(result.error()));
     }
   });
 }
@@ -180,7 +181,7 @@ void CompactionQueue::prepare(Entry& entry, const std::function<bool()>& stopped
   if (prepared || stopped()) return;
   until_memory_suffices([&] {
     spdlog::error("database {}: {} could not be prepared for its compaction: {}", entry.target.database,
-                  entry.target.name, prepared.error().reason);
+                  entry.target.name, reason_of(prepared.error()));
   });
 }
 

@@ -41,7 +41,7 @@ DatabaseAnalytics::DatabaseAnalytics(partitioning::Database& database, Container
       jobs_(pool) {
   const auto stored = definitions_of(database.engine().catalog(), database.instance_tag());
   if (!stored) {
-    spdlog::error("database {}: its analytical store: {}", database.name(), stored.error().reason);
+    spdlog::error("database {}: its analytical store: {}", database.name(), reason_of(stored.error()));
   } else if (*stored) {
     jobs_.post([this, definitions = **stored] {
       const std::lock_guard changing(change_mutex_);
@@ -156,7 +156,7 @@ void DatabaseAnalytics::end_building() {
   if (now.building->feed().is_beside() && !now.building->is_complete()) return;
   const auto taken = run_guarded("replacing the table of an analytical store",
                                  [&] { return now.building->feed().take_place_of(now.answering->feed()); });
-  if (!taken) spdlog::warn("database {}: the analytical store: {}", database_.name(), taken.error().reason);
+  if (!taken) spdlog::warn("database {}: the analytical store: {}", database_.name(), reason_of(taken.error()));
   if (!taken || !*taken) {
     now.building->wake();
     return plan_end_of_building(building_retry);
@@ -171,7 +171,7 @@ void DatabaseAnalytics::end_building() {
   set_builds({now.building, nullptr}, last_build(now));
   const auto stored = store_definitions(database_, {now.building->definition(), std::nullopt, last_build(now)});
   // The next start finds the table in its place, and stores the definition then.
-  if (!stored) spdlog::error("database {}: the analytical store: {}", database_.name(), stored.error().reason);
+  if (!stored) spdlog::error("database {}: the analytical store: {}", database_.name(), reason_of(stored.error()));
   now.building->start();
   now.building->answer();
   context_.progress.notify_all();
@@ -275,7 +275,7 @@ void DatabaseAnalytics::container_changed() {
   jobs_.post([this] {
     if (const auto followed = run_guarded("the store of a container", [&] { return follow_container(); }); !followed) {
       spdlog::error("database {}: the analytical store that it asks for: {}", database_.name(),
-                    followed.error().reason);
+                    reason_of(followed.error()));
       jobs_.post_after(container_retry_max, [this] { container_changed(); });
     }
   });

@@ -107,7 +107,7 @@ void FollowedTable::open(milliseconds retry) {
   {
     const std::lock_guard lock(mutex_);
     if (!unopened_ || unopened_->reason != opened.error().reason) {
-      spdlog::warn("database {}: the analytical store waits: {}", context_.database.name(), opened.error().reason);
+      spdlog::warn("database {}: the analytical store waits: {}", context_.database.name(), reason_of(opened.error()));
     }
     unopened_ = opened.error();
   }

@@ -96,7 +96,7 @@ void ServerBackup::run(const std::filesystem::path& parent, const std::string& f
     } else if (is_cancelled_) {
       status_->state = State::cancelled;
     } else {
-      status_->failure = result.error().reason.empty() ? "There was not enough memory." : result.error().reason;
+      status_->failure = reason_of(result.error());
       status_->state = State::failed;
     }
   });

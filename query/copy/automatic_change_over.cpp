@@ -96,13 +96,13 @@ void Copies::change_over_by_itself(const EntryPtr& entry) {
   context.run();
   if (!done && !stopping_->load()) {
     spdlog::warn("database {}: {} has not taken its place yet: {}", source_.name(), definition.target,
-                 done.error().reason);
+                 reason_of(done.error()));
   }
   {
     const std::lock_guard lock(mutex_);
     auto& automatic = entry->automatic;
     ++automatic.attempts;
-    automatic.failure = done ? std::nullopt : std::optional(done.error().reason);
+    automatic.failure = done ? std::nullopt : std::optional<std::string>(reason_of(done.error()));
     automatic.retry = std::clamp(2 * automatic.retry, attempt_retry_first, attempt_retry_max);
     automatic.not_before = Clock::now() + automatic.retry;
   }

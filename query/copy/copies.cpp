@@ -40,7 +40,7 @@ Copies::Copies(partitioning::Database& source, ActiveTasks* tasks, project::Form
   if (read_form_ == nullptr) return;
   const auto records = copies_of(source.engine().catalog(), source.instance_tag());
   if (!records) {
-    spdlog::error("database {}: its copies cannot be read: {}", source.name(), records.error().reason);
+    spdlog::error("database {}: its copies cannot be read: {}", source.name(), reason_of(records.error()));
   } else if (!std::ranges::all_of(*records, &CopyRecord::has_ended)) {
     any_.store(true, std::memory_order_release);
     jobs_.post([this] { load_in_background(); });
@@ -60,7 +60,7 @@ void Copies::resume(partitioning::Engine& engine) {
 void Copies::load_in_background() {
   const auto loaded = run_guarded("opening copies", [this] { return load(); });
   if (loaded || stopping_->load()) return;
-  spdlog::error("database {}: its copies cannot be read: {}", source_.name(), loaded.error().reason);
+  spdlog::error("database {}: its copies cannot be read: {}", source_.name(), reason_of(loaded.error()));
   jobs_.post_after(load_retry, [this] { load_in_background(); });
 }
 
@@ -96,7 +96,7 @@ void Copies::cancel_again(const EntryPtr& entry) {
   const auto cancelled = cancel(entry->record.id, true);
   if (cancelled || stopping_->load()) return;
   spdlog::error("database {}: {}, the target of a copy that was cancelled, cannot be removed: {}", source_.name(),
-                entry->record.definition.target, cancelled.error().reason);
+                entry->record.definition.target, reason_of(cancelled.error()));
 }
 
 // Left by a crash while a copy ended.
@@ -115,7 +115,7 @@ Copies::EntryPtr Copies::open(CopyRecord record) {
   const auto opened = entry->copy->open();
   if (!opened) {
     spdlog::error("database {}: its copy to {} cannot be opened: {}", source_.name(), entry->record.definition.target,
-                  opened.error().reason);
+                  reason_of(opened.error()));
     entry->unopened = opened.error();
     return entry;
   }
@@ -391,7 +391,7 @@ Copies::View Copies::view_of(const Entry& entry) const {
   view.behind = source_.changes_after(copy->checkpoint());
   auto failure = entry.unopened;
   if (!failure && follower) failure = follower->failure();
-  if (failure) view.failure = failure->reason;
+  if (failure) view.failure = reason_of(*failure);
   if (view.record.paused) {
     view.state = "paused";
   } else if (failure) {

@@ -115,7 +115,7 @@ std::optional<DatabaseProperties> read_properties(partitioning::Database& databa
   auto read = read_definition(database);
   if (read) return *std::move(read);
   spdlog::error("database {}: its properties cannot be read and are not applied: {}", database.name(),
-                read.error().reason);
+                reason_of(read.error()));
   return std::nullopt;
 }
 

@@ -136,7 +136,8 @@ milliseconds Expiration::advance(std::size_t partition_id) {
     expired = snapshot->expired_documents(deletions_per_slice);
   }
   if (!expired) {
-    spdlog::warn("database {}: cannot tell which documents have expired: {}", database_.name(), expired.error().reason);
+    spdlog::warn("database {}: cannot tell which documents have expired: {}", database_.name(),
+                 reason_of(expired.error()));
     return walk_interval;
   }
   if (expired->whole && expired->documents.empty()) {

@@ -139,17 +139,17 @@ Task<Expected<void>> check_search_indexes(partitioning::Database& database, Feed
         fmt::format("search index '{}' of {}", view.definition.name, view.definition.design_document);
     const auto index = std::dynamic_pointer_cast<search::SearchIndex>(view.index);
     if (!index) {
-      report.add(fmt::format("{}: cannot be opened: {}", label, view.failure ? view.failure->reason : ""));
+      report.add(fmt::format("{}: cannot be opened: {}", label, view.failure ? reason_of(*view.failure) : ""));
       continue;
     }
     auto current = co_await indexes.wait_until_current(index, database.watermark(), deadline);
     if (!current) {
-      report.add(fmt::format("{}: cannot be brought up to date: {}", label, current.error().reason));
+      report.add(fmt::format("{}: cannot be brought up to date: {}", label, reason_of(current.error())));
       continue;
     }
     const auto info = index->info();
     if (!info) {
-      report.add(fmt::format("{}: {}", label, info.error().reason));
+      report.add(fmt::format("{}: {}", label, reason_of(info.error())));
     } else if (info->committed_sequence > database.committed_sequence()) {
       report.add(fmt::format("{}: knows changes up to {}, the database has {}", label, info->committed_sequence,
                              database.committed_sequence()));

@@ -67,7 +67,7 @@ std::optional<milliseconds> TombstoneRetention::drop() {
       const auto begun = run_guarded("dropping tombstones", [&] { return drop(partition_id, retention_s, through); });
       next = begun ? *begun : PartitionPace::rest_time;
       if (!begun && !database_.deleted() && begun.error().code != ErrorCode::partition_split) {
-        spdlog::warn("database {}: old tombstones cannot be found: {}", database_.name(), begun.error().reason);
+        spdlog::warn("database {}: old tombstones cannot be found: {}", database_.name(), reason_of(begun.error()));
       }
     }
     if (next) pause = std::min(pause.value_or(*next), *next);
@@ -102,7 +102,7 @@ Expected<std::optional<milliseconds>> TombstoneRetention::drop(std::size_t parti
     }
     pace_->begin(partition_id);
     const auto ended = [pace = pace_, partition_id](const Expected<void>& dropped) {
-      if (!dropped) spdlog::warn("old tombstones could not be dropped: {}", dropped.error().reason);
+      if (!dropped) spdlog::warn("old tombstones could not be dropped: {}", reason_of(dropped.error()));
       pace->end(partition_id, dropped.has_value());
     };
     try {

@@ -65,7 +65,7 @@ void VersionRetention::trim(std::size_t partition_id, std::int64_t before_s) {
   try {
     database_.physical_partition(partition_id)
         .trim_versions(before_s, versions_per_slice, [pace = pace_, partition_id](const Expected<bool>& trimmed) {
-          if (!trimmed) spdlog::warn("old versions of documents could not be removed: {}", trimmed.error().reason);
+          if (!trimmed) spdlog::warn("old versions of documents could not be removed: {}", reason_of(trimmed.error()));
           // Versions that are left although nothing more can be trimmed wait for their time, or for the next write.
           pace->end(partition_id, trimmed && *trimmed);
         });

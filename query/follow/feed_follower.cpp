@@ -227,7 +227,7 @@ void FeedFollower::failed(std::uint64_t attempt, const Error& error) {
     failed_at_ = begun_at_;
   }
   if (!context_.database.deleted()) {
-    spdlog::warn("database {}: {} waits: {}", context_.database.name(), options_.subject, error.reason);
+    spdlog::warn("database {}: {} waits: {}", context_.database.name(), options_.subject, reason_of(error));
   }
   context_.progress.notify_all();
   context_.jobs.post_after(retry_delay_, [weak = weak_from_this()] {

@@ -99,7 +99,7 @@ void FeedIndexes::load_in_background() {
   load_planned_.store(false);
   const auto loaded = run_guarded("reading the definitions of views", [this] { return catalog(); });
   if (loaded || database_.deleted()) return;
-  spdlog::warn("database {}: cannot read the definitions of views: {}", database_.name(), loaded.error().reason);
+  spdlog::warn("database {}: cannot read the definitions of views: {}", database_.name(), reason_of(loaded.error()));
   if (may_pass(loaded.error()) && !load_planned_.exchange(true)) {
     jobs_.post_after(reopen_delay, [this] { load_in_background(); });
   }
@@ -234,7 +234,7 @@ Expected<void> FeedIndexes::load() {
   unopened_.store(failure.has_value(), std::memory_order_release);
   if (failure && !reopening_planned_.exchange(true)) {
     spdlog::warn("database {}: a view or search index cannot be opened, will try again: {}", database_.name(),
-                 failure->reason);
+                 reason_of(*failure));
     jobs_.post_after(reopen_delay, [this] {
       reopening_planned_.store(false);
       design_documents_changed();

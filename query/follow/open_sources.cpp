@@ -36,7 +36,7 @@ void open_sources(partitioning::Engine& engine, std::string_view what,
     const std::string step = "opening the " + what;
     const auto names = run_guarded(step, [&] { return list(engine.catalog()); });
     if (!names) {
-      spdlog::error("the {} cannot be listed: {}", what, names.error().reason);
+      spdlog::error("the {} cannot be listed: {}", what, reason_of(names.error()));
       return;
     }
     for (const std::string& name : *names) {

@@ -269,7 +269,7 @@ bool Projections::replace_rows_once(const EntryPtr& entry) {
   if (!replaced) {
     if (stopping_->load()) return false;
     spdlog::warn("database {}: the rows of the projection {} cannot be replaced yet: {}", database_.name(),
-                 entry->record.name, replaced.error().reason);
+                 entry->record.name, reason_of(replaced.error()));
     return false;
   }
   {
@@ -320,7 +320,7 @@ void Projections::finish_removal(const EntryPtr& entry) {
   }
   if (removed) return;
   spdlog::warn("database {}: the projection {} cannot be removed yet: {}", database_.name(), entry->record.name,
-               removed.error().reason);
+               reason_of(removed.error()));
   jobs_.post_after(removal_retry, [this, entry] { finish_removal(entry); });
 }
 

@@ -83,7 +83,7 @@ Expected<ProjectedDocument> Projection::Reader::evaluate(std::string_view id) {
 Expected<ProjectedDocument> Projection::Reader::evaluate(const storage::DocumentView& document) {
   auto result = evaluator_->evaluate(document);
   if (!result && !may_pass(result.error())) {
-    projection_.note_error(document.id, result.error().reason);
+    projection_.note_error(document.id, reason_of(result.error()));
   } else if (result && result->skip == ProjectedDocument::Skip::error) {
     projection_.note_error(document.id, result->reason);
   }

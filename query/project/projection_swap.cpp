@@ -77,7 +77,7 @@ Expected<void> Projections::create_next_target(const EntryPtr& entry, const NewT
   const auto dropped = drop_next(entry);
   if (!dropped) {
     spdlog::error("database {}: the changed definition of the projection {} stays: {}", database_.name(),
-                  entry->record.name, dropped.error().reason);
+                  entry->record.name, reason_of(dropped.error()));
   }
   return created;
 }
@@ -188,7 +188,7 @@ void Projections::delete_unseen_targets(const ProjectionRecord& record) const {
   const auto remove = [&](const std::string& name, const std::string& tag) {
     const auto deleted = delete_target(database_.engine(), name, tag);
     if (!deleted)
-      spdlog::warn("a database of {} that was not used stays: {}", database_.name(), deleted.error().reason);
+      spdlog::warn("a database of {} that was not used stays: {}", database_.name(), reason_of(deleted.error()));
   };
   if (record.next && record.next->target) remove(record.next->target->name, record.next->target->tag);
   if (!record.former_target.empty()) remove(record.definition.target, record.former_target);
@@ -205,7 +205,7 @@ void Projections::drop_former_target(const EntryPtr& entry) {
   const auto dropped = run_guarded("deleting the former target of a projection", drop);
   if (dropped || stopping_->load()) return;
   spdlog::warn("database {}: the former target of the projection {} stays: {}", database_.name(), entry->record.name,
-               dropped.error().reason);
+               reason_of(dropped.error()));
   jobs_.post_after(former_retry, [this, entry] { drop_former_target(entry); });
 }
 

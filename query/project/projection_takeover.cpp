@@ -158,7 +158,7 @@ void tell_readers(partitioning::Database& source, const std::vector<std::string>
   const auto databases = find_all(source.engine(), tags);
   if (!databases) {
     spdlog::error("database {}: its projections continue after the next start: {}", source.name(),
-                  databases.error().reason);
+                  reason_of(databases.error()));
     return;
   }
   for (const auto& database : *databases) {

@@ -101,7 +101,7 @@ Projections::Projections(partitioning::Database& database, ActiveTasks* tasks, F
   if (read_form_ == nullptr) return;
   const auto records = projections_of(database.engine().catalog(), database.instance_tag());
   if (!records) {
-    spdlog::error("database {}: its projections cannot be read: {}", database.name(), records.error().reason);
+    spdlog::error("database {}: its projections cannot be read: {}", database.name(), reason_of(records.error()));
     return;
   }
   any_.store(!records->empty(), std::memory_order_release);
@@ -124,7 +124,7 @@ void Projections::resume(partitioning::Engine& engine) {
 void Projections::load_in_background() {
   const auto loaded = run_guarded("opening projections", [this] { return load(); });
   if (loaded || stopping_->load()) return;
-  spdlog::error("database {}: its projections cannot be read: {}", database_.name(), loaded.error().reason);
+  spdlog::error("database {}: its projections cannot be read: {}", database_.name(), reason_of(loaded.error()));
   jobs_.post_after(load_retry, [this] { load_in_background(); });
 }
 
@@ -187,7 +187,7 @@ Projections::EntryPtr Projections::open(ProjectionRecord record, bool is_hidden)
   const auto opened = entry->projection->open();
   if (!opened) {
     spdlog::error("database {}: the projection {} cannot be opened: {}", database_.name(), entry->record.name,
-                  opened.error().reason);
+                  reason_of(opened.error()));
     entry->unopened = opened.error();
     return entry;
   }
@@ -223,7 +223,7 @@ std::shared_ptr<ProjectionState> Projections::open_former(const ProjectionRecord
   const auto opened = former->open();
   if (opened) return former;
   spdlog::error("database {}: the former rows of the projection {} are not known: {}", database_.name(), record.name,
-                opened.error().reason);
+                reason_of(opened.error()));
   return nullptr;
 }
 
@@ -232,7 +232,7 @@ void Projections::follow_joins(Entry& entry) {
   for (std::size_t join = 0; join < entry.record.definition.joins.size(); ++join) {
     auto input = entry.projection->open_join(join);
     if (!input) {
-      spdlog::warn("database {}: the projection {}: {}", database_.name(), entry.record.name, input.error().reason);
+      spdlog::warn("database {}: the projection {}: {}", database_.name(), entry.record.name, reason_of(input.error()));
       if (may_pass(input.error())) entry.unopened = input.error();
       continue;
     }
@@ -365,7 +365,7 @@ void Projections::load_owners() {
   auto owners = owners_of(database_.engine().catalog(), database_.instance_tag());
   if (!owners) {
     spdlog::error("database {}: which projections write into it cannot be read: {}", database_.name(),
-                  owners.error().reason);
+                  reason_of(owners.error()));
     return;
   }
   owners_.store(owners->owners.empty() ? nullptr : std::make_shared<const storage::DocumentOwners>(*std::move(owners)));

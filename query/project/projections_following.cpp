@@ -49,7 +49,7 @@ void Projections::retry_refused() {
     if (!entry->follower || !entry->follower->makes_progress()) continue;
     const auto retried =
         run_guarded("writing rows that were refused", [&] { return entry->projection->retry_refused(); });
-    if (!retried) spdlog::warn("database {}: {}", database_.name(), retried.error().reason);
+    if (!retried) spdlog::warn("database {}: {}", database_.name(), reason_of(retried.error()));
   }
   until_memory_suffices([this] { open_again(); });
   if (!all.empty()) plan_retry();
@@ -120,7 +120,7 @@ std::shared_ptr<void> Projections::hold() {
 void Projections::read_again() {
   const auto read = run_guarded("reading which projections there are", [this] { return read_catalog_again(); });
   if (read || stopping_->load()) return;
-  spdlog::error("database {}: its projections cannot be read: {}", database_.name(), read.error().reason);
+  spdlog::error("database {}: its projections cannot be read: {}", database_.name(), reason_of(read.error()));
   jobs_.post_after(load_retry, [this] { read_again(); });
 }
 
@@ -200,9 +200,9 @@ Projections::View Projections::view_of(const Entry& entry) const {
   }
   if (next) {
     view.next = next->projection->status();
-    if (auto failure = next->failure()) view.next_failure = std::move(failure->reason);
+    if (auto failure = next->failure()) view.next_failure = reason_of(*failure);
     const std::lock_guard lock(mutex_);
-    if (!view.next_failure && next->unswapped) view.next_failure = next->unswapped->reason;
+    if (!view.next_failure && next->unswapped) view.next_failure = reason_of(*next->unswapped);
   }
   view.watermark = database_.watermark();
   view.status = entry.projection->status();
@@ -214,7 +214,7 @@ Projections::View Projections::view_of(const Entry& entry) const {
   }
   auto failure = entry.failure();
   if (!failure && !has_target(view.record)) failure = missing_target(view.record.definition.target);
-  if (failure) view.failure = failure->reason;
+  if (failure) view.failure = reason_of(*failure);
   if (view.record.removing) {
     view.state = "removing";
   } else if (view.record.paused) {

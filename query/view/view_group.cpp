@@ -183,7 +183,7 @@ Expected<void> ViewGroup::open(storage::Sequence last_sequence) {
   auto opened = exists ? store_.open() : store_.create_again();
   if (!opened && opened.error().code == ErrorCode::corrupted) {
     // Everything in an index can be computed from the documents again.
-    spdlog::error("{}: the views are rebuilt", opened.error().reason);
+    spdlog::error("{}: the views are rebuilt", reason_of(opened.error()));
     opened = store_.create_again();
   }
   OCTAVO_TRY_VOID(opened);

@@ -122,7 +122,7 @@ int run_check(const config::Settings& settings, const std::string& database) {
   query::ActiveTasks tasks;
   auto engine = partitioning::Engine::open(settings, query::DatabaseServices::factory(&tasks, api::read_definition));
   if (!engine) {
-    fmt::print(stderr, "octavo: {}\n", engine.error().reason);
+    fmt::print(stderr, "octavo: {}\n", reason_of(engine.error()));
     return 1;
   }
   std::uint64_t databases = 0;

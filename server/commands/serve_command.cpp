@@ -147,7 +147,7 @@ std::string absolute_path(const std::filesystem::path& path) {
 }
 
 int refuse(const Error& error) {
-  spdlog::error("cannot start: {}", error.reason);
+  spdlog::error("cannot start: {}", reason_of(error));
   return 1;
 }
 
@@ -225,7 +225,7 @@ class Reloading {
 
 void reload_at_signal(storage::RuntimeSettings& runtime_settings) {
   try {
-    if (auto reloaded = runtime_settings.reload(); !reloaded) spdlog::error("SIGHUP: {}", reloaded.error().reason);
+    if (auto reloaded = runtime_settings.reload(); !reloaded) spdlog::error("SIGHUP: {}", reason_of(reloaded.error()));
   } catch (const std::exception& error) {
     spdlog::error("SIGHUP: the configuration could not be read: {}", error.what());
   }
@@ -239,7 +239,7 @@ std::shared_ptr<ServerCertificate> development_certificate(const config::Setting
   };
   auto loaded = load();
   if (loaded) return *std::move(loaded);
-  spdlog::warn("{} The Azure Cosmos DB API is served over HTTP only.", loaded.error().reason);
+  spdlog::warn("{} The Azure Cosmos DB API is served over HTTP only.", reason_of(loaded.error()));
   return nullptr;
 }
 

@@ -109,7 +109,7 @@ Expected<void> check_health(const std::string& url, std::chrono::milliseconds ti
 int run_health(const std::string& url, std::chrono::milliseconds timeout) {
   const auto health = check_health(url, timeout);
   if (health) return 0;
-  fmt::print(stderr, "{}\n", health.error().reason);
+  fmt::print(stderr, "{}\n", reason_of(health.error()));
   return 1;
 }
 

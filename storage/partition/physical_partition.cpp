@@ -401,7 +401,7 @@ PhysicalPartition::Outcome PhysicalPartition::commit_documents(std::span<Job> gr
     const Error& error = outcome.committed.error();
     if (news) {
       spdlog::error("partition {}: a group of {} requests was not written: {}", options_.folder.string(), group.size(),
-                    error.reason);
+                    reason_of(error));
     }
     if (error.code == ErrorCode::io_failure || error.code == ErrorCode::disk_full) {
       outcome.visible = is_stored(sequences.highest());

@@ -24,7 +24,7 @@ Task<void> send_rest(Rest rest, BodySink& sink) {
   while (true) {
     auto frame = co_await rest.analytics.workers().run_blocking([&rest] { return rest.query.next(); });
     // The head was already sent, so only an incomplete body can show the error. The connection logs it.
-    if (!frame) throw std::runtime_error("analytics: " + frame.error().reason);
+    if (!frame) throw std::runtime_error("analytics: " + std::string(reason_of(frame.error())));
     if (!*frame) {
       if (sink.closed()) co_return;
       continue;

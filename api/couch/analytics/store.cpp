@@ -56,7 +56,7 @@ Expected<json::object> shown(const Call& call, DatabaseAnalytics& store) {
     return fail(ErrorCode::not_found, "The database has no analytical store: PUT /{db}/_analytics makes one.");
   }
   json::object object{{"state", view->state},
-                      {"reason", view->failure ? json::value(view->failure->reason) : json::value()},
+                      {"reason", view->failure ? json::value(reason_of(*view->failure)) : json::value()},
                       {"definition", view->definition.json},
                       {"sequence", view->sequence},
                       {"lag", view->behind},
@@ -64,11 +64,11 @@ Expected<json::object> shown(const Call& call, DatabaseAnalytics& store) {
                       {"rows_deleted", nullptr},
                       {"columns", nullptr}};
   if (view->building) {
-    object["building"] =
-        json::object{{"definition", view->building->definition},
-                     {"reason", view->building->failure ? json::value(view->building->failure->reason) : json::value()},
-                     {"sequence", view->building->sequence},
-                     {"lag", view->building->behind}};
+    object["building"] = json::object{
+        {"definition", view->building->definition},
+        {"reason", view->building->failure ? json::value(reason_of(*view->building->failure)) : json::value()},
+        {"sequence", view->building->sequence},
+        {"lag", view->building->behind}};
   }
   if (!call.services.analytics->enabled()) return object;
   auto known = call.services.analytics->table_status(view->place);
@@ -78,7 +78,7 @@ Expected<json::object> shown(const Call& call, DatabaseAnalytics& store) {
     object["columns"] = known->at("columns");
     if (const auto* const tables = known->if_contains("tables")) object["tables"] = *tables;
   } else if (!view->failure && known.error().code != ErrorCode::not_found) {
-    object["reason"] = known.error().reason;
+    object["reason"] = reason_of(known.error());
   }
   return object;
 }

@@ -101,7 +101,7 @@ Expected<void> UserDatabases::apply(const config::Settings& settings, const std:
     database = engine_.create_database(name, {.q = settings.peruser_q});
     if (!database && database.error().code == ErrorCode::precondition_failed) database = engine_.open_database(name);
     if (!database && database.error().code == ErrorCode::bad_request) {
-      spdlog::error("user {:?} gets no database: {}", user, database.error().reason);
+      spdlog::error("user {:?} gets no database: {}", user, reason_of(database.error()));
       return {};
     }
     if (!database) return std::unexpected(database.error());
@@ -148,7 +148,7 @@ void UserDatabases::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const auto followed = run_guarded("databases of users", [this] { return follow(); });
     if (!followed && !failed) {
-      spdlog::error("databases of users wait: {}", followed.error().reason);
+      spdlog::error("databases of users wait: {}", reason_of(followed.error()));
     }
     failed = !followed;
     if (failed || !*followed) wait(stop, failed);

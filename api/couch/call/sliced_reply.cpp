@@ -44,7 +44,7 @@ Task<void> send_rest(Rest rest, BodySink& sink) {
     auto filled = co_await fill(rest.slices, *rest.producer, piece);
     if (!filled) {
       // The head was already sent, so only an incomplete body can show the error. The connection logs it.
-      throw std::runtime_error("database " + database->name() + ": " + filled.error().reason);
+      throw std::runtime_error("database " + database->name() + ": " + std::string(reason_of(filled.error())));
     }
     complete = *filled;
     rest.bytes += piece.size();

@@ -81,7 +81,7 @@ Task<void> follow(std::unique_ptr<FollowedFeed> feed, FeedPatience patience, Ste
     if (!advanced) {
       if (feed->gone()) co_return;
       // The head was already sent, so only an incomplete body can show the error. The connection logs it.
-      throw std::runtime_error("change feed: " + advanced.error().reason);
+      throw std::runtime_error("change feed: " + std::string(reason_of(advanced.error())));
     }
     step = *advanced;
     on_worker = step == Step::more;

@@ -137,7 +137,7 @@ void remove_unused(partitioning::Engine& engine, const partitioning::Database& c
   const auto owners = query::project::owners_of(engine.catalog(), created.instance_tag());
   if (!owners || !owners->owners.empty() || present->watermark() > present->sequence_base()) return;
   const auto deleted = engine.delete_database(created.name());
-  if (!deleted) spdlog::warn("the target {} stays, which is not used: {}", created.name(), deleted.error().reason);
+  if (!deleted) spdlog::warn("the target {} stays, which is not used: {}", created.name(), reason_of(deleted.error()));
 }
 
 }  // namespace octavo::api::couch

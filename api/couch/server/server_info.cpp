@@ -67,7 +67,7 @@ Reply not_serving(const Error& error) {
   Reply reply;
   reply.status = 503;
   reply.body = R"({"status":"unavailable")";
-  append_text_member(reply.body, "reason", error.reason);
+  append_text_member(reply.body, "reason", error_reason(error));
   reply.body += '}';
   return reply;
 }

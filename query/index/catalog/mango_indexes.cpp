@@ -83,7 +83,7 @@ void MangoIndexes::committed() {
 void MangoIndexes::load_in_background() {
   const auto loaded = run_guarded("reading index definitions", [this] { return catalog(); });
   if (loaded) return;
-  spdlog::warn("database {}: cannot read the index definitions: {}", database_.name(), loaded.error().reason);
+  spdlog::warn("database {}: cannot read the index definitions: {}", database_.name(), reason_of(loaded.error()));
   if (may_pass(loaded.error())) jobs_.post_after(open_retry_delay, [this] { load_in_background(); });
 }
 
@@ -170,7 +170,7 @@ Expected<void> MangoIndexes::load() {
   if (result) changes_loaded_.store(changes, std::memory_order_release);
   if (failure) {
     // Queries continue without that index.
-    spdlog::warn("database {}: an index cannot be opened, will try again: {}", database_.name(), failure->reason);
+    spdlog::warn("database {}: an index cannot be opened, will try again: {}", database_.name(), reason_of(*failure));
     jobs_.post_after(open_retry_delay, [this] { definitions_changed(); });
   }
   globals_.wake();

@@ -61,7 +61,7 @@ Expected<void> GlobalIndex::open(storage::Sequence last_sequence) {
   empty_ = !exists;
   if (!opened && opened.error().code == ErrorCode::corrupted) {
     // Everything in an index can be derived from the documents.
-    spdlog::error("{}: the index is built again", opened.error().reason);
+    spdlog::error("{}: the index is built again", reason_of(opened.error()));
     opened = store_.create_again();
     empty_ = true;
   }

@@ -331,7 +331,7 @@ void GlobalIndexes::build() {
       failed_build_ = attempt;
     }
     if (!database_.deleted()) {
-      spdlog::warn("database {}: building global indexes waits: {}", database_.name(), state.error().reason);
+      spdlog::warn("database {}: building global indexes waits: {}", database_.name(), reason_of(state.error()));
     }
     context_.progress.notify_all();
     jobs_.post_after(build_retry_delay_, [this] { wake(); });

@@ -295,7 +295,7 @@ void LocalIndexes::finished(const std::shared_ptr<Chunk>& chunk, const Expected<
       if (chunk->set_changed || chunk->reconciled) changed = changed_;
       again = chunk->more || wanted_.has_value();
     } else if (!result && !shut_down_) {
-      spdlog::warn("database {}: building local indexes waits: {}", database_, result.error().reason);
+      spdlog::warn("database {}: building local indexes waits: {}", database_, reason_of(result.error()));
       if (chunk->reconciled && !wanted_) wanted_ = std::move(chunk->reconciled);
       stalled_.store(true);
     }

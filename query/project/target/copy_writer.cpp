@@ -34,7 +34,7 @@ struct CopiedPart {
       if (!refused || refusal) continue;
       refusal = std::move(refused);
       refusal->reason = fmt::format("The document '{}' cannot be written: {}", copy.id.substr(0, shown_id_bytes_max),
-                                    refusal->reason);
+                                    reason_of(*refusal));
     }
     return true;
   }

@@ -122,7 +122,7 @@ Expected<void> IndexFiles::open(storage::Sequence last_sequence) {
     return {};
   } else {
     spdlog::error("the search index in {} cannot be read: it is rebuilt ({})", options_.folder.string(),
-                  read.error().reason);
+                  reason_of(read.error()));
   }
   return guard_lucene(last_error_, [&]() -> Expected<void> {
     start_over();
@@ -344,7 +344,8 @@ void IndexFiles::abandon_writer() {
 // Returns to the last commit, or to an empty index if the commit is corrupted, which would fail again and again.
 void IndexFiles::give_up(const Error& error) {
   if (error.code != ErrorCode::corrupted) return abandon_writer();
-  spdlog::error("the search index in {} cannot be used: it is rebuilt ({})", options_.folder.string(), error.reason);
+  spdlog::error("the search index in {} cannot be used: it is rebuilt ({})", options_.folder.string(),
+                reason_of(error));
   const auto done = guard_lucene(last_error_, [&]() -> Expected<void> {
     start_over();
     return {};

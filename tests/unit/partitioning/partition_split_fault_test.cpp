@@ -12,6 +12,7 @@
 
 #include "partitioning/partition_move.h"
 #include "support/engine_fixture.h"
+#include "support/eventually.h"
 #include "support/fault_plan.h"
 #include "support/patience.h"
 #include "support/temporary_folder.h"
@@ -98,6 +99,23 @@ TEST_CASE("a split that cannot remove what an earlier one left over fails and ch
 
   REQUIRE(split());
   CHECK(database->partition_ids() == std::vector<std::size_t>{1, 2});
+}
+
+TEST_CASE("a split that is short of memory says so in its job") {
+  FaultPlan faults;
+  EngineFixture fixture({}, {}, &faults);
+  const auto database = fixture.create("shop", {.partitioned = true});
+  for (int i = 0; i < 20; ++i) EngineFixture::put(*database, "key" + std::to_string(i) + ":1", "{}");
+  faults.plan({.code = FaultPlan::no_memory, .calls = {Call::create_folder}, .folder_part = "partition-1"});
+  auto& moves = fixture.engine().moves();
+  const auto number = moves.add(database, 0);
+  REQUIRE(number.has_value());
+
+  REQUIRE(octavo::tests::eventually([&] { return moves.job(*number)->state == MoveQueue::State::failed; },
+                                    octavo::tests::patiently(std::chrono::seconds{30})));
+  CHECK(moves.job(*number)->failure == "The server is short of memory.");
+  CHECK(faults.fired() == 1);
+  CHECK(database->partition_ids() == std::vector<std::size_t>{0});
 }
 
 }  // namespace octavo::partitioning
