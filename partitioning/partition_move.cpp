@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/folder.h"
+#include "base/jobs/run_guarded.h"
 #include "base/memory_retry.h"
 #include "partitioning/engine.h"
 #include "partitioning/keys/partition_key.h"
@@ -144,14 +145,7 @@ Expected<void> PartitionMove::run() {
     OCTAVO_TRY_VOID(copy());
     return switch_over();
   };
-  Expected<void> result;
-  try {
-    result = work();
-  } catch (const std::bad_alloc&) {
-    result = out_of_memory();
-  } catch (const std::exception& error) {
-    result = fail(ErrorCode::internal, error.what());
-  }
+  auto result = run_guarded(is_merge() ? "merge" : "split", work);
   if (!ended_) until_memory_suffices([&] { give_up(); });
   return result;
 }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/jobs/run_guarded.h"
 #include "query/follow/open_sources.h"
 
 namespace octavo::analytics {

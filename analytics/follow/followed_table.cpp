@@ -6,6 +6,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/jobs/run_guarded.h"
+
 namespace octavo::analytics {
 
 namespace {

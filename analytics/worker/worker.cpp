@@ -25,6 +25,7 @@
 #include "analytics/table/sql_type.h"
 #include "analytics/worker/instances.h"
 #include "base/jobs/background_jobs.h"
+#include "base/jobs/run_guarded.h"
 #include "base/machine/resources.h"
 #include "query/json/parsed_document.h"
 

@@ -8,8 +8,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <new>
-#include <string_view>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -21,25 +19,8 @@
 #include "base/function_ref.h"
 #include "base/jobs/work_lane.h"
 #include "base/memory_retry.h"
-#include "base/read_failure.h"
 
 namespace octavo {
-
-/// Runs a step of a background job whose state must be restored however it ends: exceptions become errors. `what` names
-/// the work in the log.
-template <class Step>
-auto run_guarded(std::string_view what, Step step) -> decltype(step()) {
-  try {
-    return step();
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  } catch (const ReadFailure& failure) {
-    return std::unexpected(copy_when_memory_suffices(failure.error()));
-  } catch (const std::exception& error) {
-    spdlog::error("{}: unexpected exception: {}", what, error.what());
-    return std::unexpected(Error{ErrorCode::internal, {}, {}});
-  }
-}
 
 /// Failures of the disk or for lack of memory may be temporary, so they are worth a retry. A function fails until it is
 /// fixed.

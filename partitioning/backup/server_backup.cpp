@@ -1,12 +1,12 @@
 #include "partitioning/backup/server_backup.h"
 
 #include <exception>
-#include <new>
 #include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/jobs/run_guarded.h"
 #include "base/memory_retry.h"
 #include "partitioning/backup/backup_folder.h"
 
@@ -79,14 +79,7 @@ void ServerBackup::run(const std::filesystem::path& parent, const std::string& f
     }
     return place.publish();
   };
-  Expected<void> result;
-  try {
-    result = work();
-  } catch (const std::bad_alloc&) {
-    result = out_of_memory();
-  } catch (const std::exception& error) {
-    until_memory_suffices([&] { result = fail(ErrorCode::internal, error.what()); });
-  }
+  const auto result = run_guarded("backup", work);
   if (!result) place.remove_draft();
   until_memory_suffices([&] {
     const std::lock_guard lock(mutex_);

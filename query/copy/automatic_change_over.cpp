@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/jobs/run_guarded.h"
 #include "base/memory_retry.h"
 #include "partitioning/engine.h"
 #include "query/copy/copies.h"

@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/folder.h"
+#include "base/jobs/run_guarded.h"
 #include "base/memory_retry.h"
 #include "base/unix_time.h"
 #include "partitioning/engine.h"

@@ -6,7 +6,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "base/jobs/background_jobs.h"
+#include "base/jobs/run_guarded.h"
 #include "partitioning/engine.h"
 #include "partitioning/keys/partition_key.h"
 #include "storage/partition/old_tombstones.h"

@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/assert.h"
+#include "base/jobs/run_guarded.h"
 #include "base/machine/processor_time.h"
 #include "base/memory_retry.h"
 #include "query/follow/feed_batch.h"

@@ -10,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/folder.h"
+#include "base/jobs/run_guarded.h"
 #include "base/memory_retry.h"
 #include "query/design/design_scan.h"
 #include "query/follow/feed_index_follower.h"

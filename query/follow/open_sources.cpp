@@ -5,7 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <spdlog/spdlog.h>
 
-#include "base/jobs/background_jobs.h"
+#include "base/jobs/run_guarded.h"
 
 namespace octavo::query {
 

@@ -12,7 +12,7 @@
 #include <boost/asio/post.hpp>
 
 #include "base/assert.h"
-#include "base/jobs/background_jobs.h"
+#include "base/jobs/run_guarded.h"
 #include "base/machine/resources.h"
 #include "query/javascript/interruption.h"
 

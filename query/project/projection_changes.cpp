@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "base/jobs/run_guarded.h"
 #include "partitioning/engine.h"
 #include "query/project/internal/projection_entry.h"
 #include "query/project/projection_catalog.h"

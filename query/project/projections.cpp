@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/folder.h"
+#include "base/jobs/run_guarded.h"
 #include "partitioning/engine.h"
 #include "partitioning/scan.h"
 #include "query/follow/open_sources.h"

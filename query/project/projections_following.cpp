@@ -5,6 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/jobs/run_guarded.h"
 #include "base/memory_retry.h"
 #include "partitioning/engine.h"
 #include "query/project/internal/projection_entry.h"

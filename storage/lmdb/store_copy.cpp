@@ -10,9 +10,7 @@
 #include "storage/lmdb/store_copy.h"
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
-#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -22,6 +20,7 @@
 
 #include "base/assert.h"
 #include "base/folder.h"
+#include "base/jobs/run_guarded.h"
 #include "base/memory_retry.h"
 #include "base/read_failure.h"
 #include "storage/lmdb/internal/lmdb_error.h"
@@ -57,16 +56,7 @@ StoreCopy::StoreCopy(Store& store, Options options, Place place)
 StoreCopy::~StoreCopy() = default;
 
 Expected<void> StoreCopy::run_steps(FunctionRef<Expected<void>()> steps) {
-  Expected<void> result;
-  try {
-    result = steps();
-  } catch (const std::bad_alloc&) {
-    result = out_of_memory();
-  } catch (const ReadFailure& failure) {
-    result = std::unexpected(copy_when_memory_suffices(failure.error()));
-  } catch (const std::exception& error) {
-    until_memory_suffices([&] { result = fail(ErrorCode::internal, error.what()); });
-  }
+  auto result = run_guarded("copying a store", steps);
   clean_up(result.has_value());
   return result;
 }

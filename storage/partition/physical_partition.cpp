@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/assert.h"
+#include "base/jobs/run_guarded.h"
 #include "base/memory_retry.h"
 #include "base/read_failure.h"
 #include "base/unix_time.h"
@@ -150,7 +151,7 @@ Expected<bool> PhysicalPartition::run_part_and_wait(
 
 Expected<void> PhysicalPartition::drop_replaced(const StorePreparation& preparation) {
   constexpr std::size_t rows_per_group = 100;
-  try {
+  return run_guarded("dropping replaced bodies", [&]() -> Expected<void> {
     while (!preparation.is_stopped()) {
       OCTAVO_TRY(const bool more, run_part_and_wait([this](WriteTransaction& transaction, Tree) {
                    const Tree log = store_->tree(static_cast<std::size_t>(PartitionTree::replaced));
@@ -159,19 +160,11 @@ Expected<void> PhysicalPartition::drop_replaced(const StorePreparation& preparat
       if (!more) break;
     }
     return {};
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  }
+  });
 }
 
 Expected<void> PhysicalPartition::upgrade_rows(StorePreparation& preparation) {
-  try {
-    return upgrade_in_steps(preparation);
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  } catch (const ReadFailure& failure) {
-    return std::unexpected(copy_when_memory_suffices(failure.error()));
-  }
+  return run_guarded("upgrading rows", [&] { return upgrade_in_steps(preparation); });
 }
 
 // Old rows are looked for outside the groups of writes, which only write them again: so most of the work holds up no

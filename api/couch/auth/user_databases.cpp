@@ -17,7 +17,7 @@
 
 #include "api/couch/auth/security.h"
 #include "api/couch/auth/users_database.h"
-#include "base/jobs/background_jobs.h"
+#include "base/jobs/run_guarded.h"
 #include "query/follow/feed_batch.h"
 #include "query/json/large_integer.h"
 #include "query/json/parsed_document.h"

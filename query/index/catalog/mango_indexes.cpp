@@ -6,6 +6,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/jobs/run_guarded.h"
 #include "partitioning/engine.h"
 #include "query/design/design_scan.h"
 #include "query/index/automatic_index.h"

@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/folder.h"
+#include "base/jobs/run_guarded.h"
 #include "base/memory_retry.h"
 #include "partitioning/engine.h"
 #include "query/index/index_entry.h"
