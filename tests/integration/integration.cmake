@@ -22,6 +22,10 @@ foreach(suite_file IN LISTS octavo_suites)
     ENVIRONMENT "${octavo_suite_environment}"
     LABELS "integration;full"
     TIMEOUT ${octavo_suite_seconds})
+  if(suite MATCHES "analytics")
+    # Its process has the lowest priority, so fewer tests run beside it.
+    set_tests_properties(${test} PROPERTIES PROCESSORS 2)
+  endif()
 endforeach()
 
 if(OCTAVO_SANITIZE)
