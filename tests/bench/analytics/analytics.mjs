@@ -33,7 +33,7 @@ const sql = (text) => ask('post', '/_analytics/sql', { db, sql: text });
 const quantile = (sorted, q) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))];
 const shown = (times) => {
   const sorted = times.toSorted((a, b) => a - b);
-  return [0.5, 0.99].map((q) => `p${q * 100} ${quantile(sorted, q).toFixed(1)} ms`).join(', ') + ` (${sorted.length})`;
+  return [0.5, 0.99].map((q) => `p${q * 100} ${quantile(sorted, q).toFixed(2)} ms`).join(', ') + ` (${sorted.length})`;
 };
 const current = async () => {
   let status;
