@@ -28,8 +28,8 @@ using octavo::tests::rev;
 
 namespace {
 
-/// The whole body is the unique value.
-class UniqueBodies final : public UniqueKeys {
+/// The whole body is the unique value if its first member is `u`.
+class UniqueMarkedBodies final : public UniqueKeys {
  public:
   std::vector<std::string> digests(std::string_view body) const override {
     if (!body.starts_with("{\"u\"")) return {};
@@ -202,7 +202,7 @@ TEST_CASE("a partition of the present format is known to have no old rows") {
 
 TEST_CASE("a large logical partition, and unique keys, of format 1 move") {
   PartitionFixture fixture;
-  fixture.partition().set_unique_keys(std::make_shared<UniqueBodies>());
+  fixture.partition().set_unique_keys(std::make_shared<UniqueMarkedBodies>());
   std::vector<DocumentWrite> writes;
   for (int i = 0; i < 2500; ++i) writes.push_back(PartitionFixture::make(fmt::format("large:{}", i), "{}"));
   for (const auto& written : fixture.write(std::move(writes))) REQUIRE(written);
@@ -285,15 +285,16 @@ TEST_CASE("an upgrade during which any one call fails changes nothing that reade
     std::optional<ErrorCode> code;  ///< nullopt: it need not notice
     std::size_t stride = 1;
   };
-  using Call = StorageCall;
   const std::vector<Case> cases{
       {{.code = EIO}, ErrorCode::io_failure},
       {{.code = ENOSPC}, ErrorCode::disk_full, 7},
       {{.code = FaultPlan::no_memory}, ErrorCode::overloaded, 5},
-      {{.code = fault_code::too_many_readers, .calls = {Call::begin_read}}, ErrorCode::overloaded},
-      {{.code = EIO, .calls = {Call::commit}, .panics = true}, ErrorCode::io_failure},
-      {{.code = EIO, .calls = {Call::commit}, .took_place = true, .panics = true}, ErrorCode::io_failure},
-      {{.code = fault_code::must_grow, .calls = {Call::put, Call::erase, Call::commit}}, std::nullopt, 3},
+      {{.code = fault_code::too_many_readers, .calls = {StorageCall::begin_read}}, ErrorCode::overloaded},
+      {{.code = EIO, .calls = {StorageCall::commit}, .panics = true}, ErrorCode::io_failure},
+      {{.code = EIO, .calls = {StorageCall::commit}, .took_place = true, .panics = true}, ErrorCode::io_failure},
+      {{.code = fault_code::must_grow, .calls = {StorageCall::put, StorageCall::erase, StorageCall::commit}},
+       std::nullopt,
+       3},
   };
   for (const Case& one : cases) {
     for (std::size_t n = 1;; n += one.stride) {
