@@ -217,6 +217,8 @@ std::optional<KeyValue> Cursor::step(int operation, std::string_view key) {
   const int code = mdb_cursor_get(handle_, &k, &v, static_cast<MDB_cursor_op>(operation));
   if (code == MDB_NOTFOUND) return std::nullopt;
   if (code != 0) throw_read_failure(code, mdb_cursor_txn(handle_));
+  // LMDB stores no empty key, but finds some in a page of other bytes. To the caller they would be beyond its range.
+  if (k.mv_size == 0) throw_read_failure(MDB_CORRUPTED, mdb_cursor_txn(handle_));
   return KeyValue{to_view(k), to_view(v)};
 }
 

@@ -37,6 +37,26 @@ std::string get(Store& store, std::string_view key) {
   return *value ? std::string(**value) : "(none)";
 }
 
+/// Rows "1000" to "1999", in many leaves below one root, so that what opening looks at is sound. Then `bytes` are
+/// written from byte `at` of the page that has the row "1500".
+void damage_a_leaf(Store& store, std::size_t at, const std::string& bytes) {
+  REQUIRE(store.create());
+  REQUIRE(store.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
+    for (int i = 1000; i < 2000; ++i) {
+      OCTAVO_TRY_VOID(transaction.append(store.tree(0), std::to_string(i), std::string(50, 'v')));
+    }
+    return {};
+  }));
+  REQUIRE(store.close_if_idle());
+  const auto path = store.options().folder / "data.mdb";
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  std::string image(std::filesystem::file_size(path), '\0');
+  REQUIRE(file.read(image.data(), static_cast<std::streamsize>(image.size())));
+  const auto page = image.find("1500") / 4096;
+  file.seekp(static_cast<std::streamoff>(page * 4096 + at));
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
 }  // namespace
 
 TEST_CASE("what is written is read back, also after closing and opening") {
@@ -146,24 +166,7 @@ TEST_CASE("a file that is no store is refused with its name") {
 TEST_CASE("a seek that meets a page it cannot read says so, instead of standing past the end") {
   TemporaryFolder folder;
   Store store(options_in(folder));
-  REQUIRE(store.create());
-  // Many leaves below one root: what opening looks at is sound.
-  REQUIRE(store.write(0, [&](WriteTransaction& transaction) -> Expected<void> {
-    for (int i = 1000; i < 2000; ++i) {
-      OCTAVO_TRY_VOID(transaction.append(store.tree(0), std::to_string(i), std::string(50, 'v')));
-    }
-    return {};
-  }));
-  REQUIRE(store.close_if_idle());
-  const auto path = store.options().folder / "data.mdb";
-  {
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    std::string image(std::filesystem::file_size(path), '\0');
-    REQUIRE(file.read(image.data(), static_cast<std::streamsize>(image.size())));
-    const auto page = image.find("1500") / 4096;
-    file.seekp(static_cast<std::streamoff>(page * 4096 + 10));  // what kind of page it is
-    file.write("\0\0", 2);
-  }
+  damage_a_leaf(store, 10, std::string(2, '\0'));  // what kind of page it is
   const auto transaction = store.read();
   REQUIRE(transaction);
   Cursor cursor(*transaction, store.tree(0));
@@ -177,6 +180,22 @@ TEST_CASE("a seek that meets a page it cannot read says so, instead of standing 
   }
   // The next one of the same snapshot fails too.
   CHECK_THROWS_AS(cursor.last(), ReadFailure);
+}
+
+TEST_CASE("a walk that meets a page of other bytes says so, instead of returning rows that are not there") {
+  TemporaryFolder folder;
+  Store store(options_in(folder));
+  damage_a_leaf(store, 0, std::string(4096, '\xa5'));  // LMDB takes it for a page of keys that have no bytes
+  const auto transaction = store.read();
+  REQUIRE(transaction);
+  Cursor cursor(*transaction, store.tree(0));
+  std::string last;
+  const auto walk = [&] {
+    for (auto row = cursor.first(); row; row = cursor.next()) last = row->key;
+  };
+  CHECK_THROWS_AS(walk(), ReadFailure);
+  CHECK(last < "1500");
+  CHECK(last > "1400");
 }
 
 TEST_CASE("more threads than reader slots read at once") {
