@@ -54,8 +54,8 @@ inline std::unexpected<Error> out_of_memory() {
   return std::unexpected<Error>(Error{ErrorCode::overloaded, {}, {}});
 }
 
-/// Why, for the log and for the statuses of jobs: the reason, or what the code means if there is none. Replies have the
-/// texts of their API instead.
+/// Returns the reason, or what the code means if the error has no reason. The log and the statuses of jobs show this
+/// text; replies use the texts of their API.
 inline std::string_view reason_of(const Error& error) {
   if (!error.reason.empty()) return error.reason;
   return error.code == ErrorCode::overloaded ? "The server is short of memory."

@@ -10,6 +10,8 @@ import { namesBelow } from '../folders.mjs';
 import { eventually, expectError, expectStatus, patience, Server } from '../harness.mjs';
 import { analyticsArgs, ask, askRaw, assertSameRows, current, define, needsLibrary, startAnalytics, storeOf } from './analytics_support.mjs';
 
+/// The folder in which DuckDB may write, of the only store.
+const exportFolderOf = (server) => path.join(server.dataDir, namesBelow(server.dataDir).find((name) => name.endsWith('.duckdb.export')));
 const types = (status) => Object.fromEntries(status.columns.map(({ name, type }) => [name, type]));
 
 describe('rows of documents', needsLibrary, () => {
@@ -265,7 +267,7 @@ describe('answers', needsLibrary, () => {
     assert.equal(reply.raw.subarray(0, 4).toString(), 'PAR1');
     assert.equal(reply.raw.subarray(-4).toString(), 'PAR1');
     // DuckDB itself reads it again, in the only folder where it may.
-    const exports = path.join(server.dataDir, namesBelow(server.dataDir).find((name) => name.endsWith('.duckdb.export')));
+    const exports = exportFolderOf(server);
     assert.deepEqual(fs.readdirSync(exports), []);
     fs.writeFileSync(path.join(exports, 'again.parquet'), reply.raw);
     assert.deepEqual(await ask(server, db, `select * from read_parquet('${exports}/again.parquet')`), await ask(server, db, select, 10));
@@ -414,7 +416,7 @@ describe('exports', needsLibrary, () => {
 
     const parquet = await exported(server, db, 'format=parquet');
     assert.equal(parquet.headers['content-type'], 'application/vnd.apache.parquet');
-    const exports = path.join(server.dataDir, namesBelow(server.dataDir).find((name) => name.endsWith('.duckdb.export')));
+    const exports = exportFolderOf(server);
     assert.deepEqual(fs.readdirSync(exports), []);
     fs.writeFileSync(path.join(exports, 'again.parquet'), parquet.raw);
     assert.deepEqual(await ask(server, db, `select * from read_parquet('${exports}/again.parquet') order by _id`), rows);

@@ -285,16 +285,15 @@ TEST_CASE("an upgrade during which any one call fails changes nothing that reade
     std::optional<ErrorCode> code;  ///< nullopt: it need not notice
     std::size_t stride = 1;
   };
+  using At = StorageCall;
   const std::vector<Case> cases{
       {{.code = EIO}, ErrorCode::io_failure},
       {{.code = ENOSPC}, ErrorCode::disk_full, 7},
       {{.code = FaultPlan::no_memory}, ErrorCode::overloaded, 5},
-      {{.code = fault_code::too_many_readers, .calls = {StorageCall::begin_read}}, ErrorCode::overloaded},
-      {{.code = EIO, .calls = {StorageCall::commit}, .panics = true}, ErrorCode::io_failure},
-      {{.code = EIO, .calls = {StorageCall::commit}, .took_place = true, .panics = true}, ErrorCode::io_failure},
-      {{.code = fault_code::must_grow, .calls = {StorageCall::put, StorageCall::erase, StorageCall::commit}},
-       std::nullopt,
-       3},
+      {{.code = fault_code::too_many_readers, .calls = {At::begin_read}}, ErrorCode::overloaded},
+      {{.code = EIO, .calls = {At::commit}, .panics = true}, ErrorCode::io_failure},
+      {{.code = EIO, .calls = {At::commit}, .took_place = true, .panics = true}, ErrorCode::io_failure},
+      {{.code = fault_code::must_grow, .calls = {At::put, At::erase, At::commit}}, std::nullopt, 3},
   };
   for (const Case& one : cases) {
     for (std::size_t n = 1;; n += one.stride) {
